@@ -1,0 +1,41 @@
+// Collectives and the groups of ranks they run over.
+#pragma once
+
+#include <string_view>
+
+#include "plan/units.h"
+
+namespace reckon {
+
+enum class Collective { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send_receive };
+
+/// One dimension of the rank grid, or a product of several.
+enum class Group {
+  tensor,     // tensor parallel
+  ulysses,    // HSAP's intra group: all-to-all over heads
+  ring,       // HSAP's inter group: key/value blocks
+  expert,     // expert parallel
+  data,       // data parallel, replicas of the model
+  gradient,   // data x ulysses x ring: the ranks that hold the same weights
+  pipeline,   // neighbours along the pipeline
+  embedding,  // first and last stage, for tied tables
+  world,
+};
+
+std::string_view name_of(Collective collective);
+std::string_view name_of(Group group);
+
+/// One call: `bytes` is the whole tensor as nccl-tests counts it (all-gather: gathered size; all-to-all: one rank's
+/// send total; send_receive: the message).
+struct CollectiveCall {
+  Collective collective = Collective::all_reduce;
+  Group group = Group::tensor;
+  Bytes bytes;
+  int calls = 1;
+};
+
+/// Bytes one rank sends in one call over `ranks` ranks: all_reduce 2S(n-1)/n, gather, scatter and all_to_all S(n-1)/n,
+/// broadcast and send_receive S (hardware page 3.2).
+double bytes_sent_per_rank(Collective collective, Bytes bytes, int ranks);
+
+}  // namespace reckon
