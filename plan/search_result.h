@@ -1,0 +1,40 @@
+// What a search over plans found (schema "reckon.search/1"). Filled by cost_model, printed by report.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plan/units.h"
+
+namespace reckon {
+
+/// One plan, as the overrides that turn the searched plan into it: {"parallel.tensor", "4"}, ...
+struct RankedPlan {
+  std::int64_t rank = 0;  // 1 = fastest of those that fit
+  std::vector<std::pair<std::string, std::string>> overrides;
+  Seconds step;
+  Bytes memory;  // device used by the worst rank
+  double tokens_per_second_per_device = 0;
+  double mfu = 0;
+  double fit_probability = 1;
+};
+
+/// Plans that were not ranked, by reason: a broken rule, or the memory component that crosses the limit.
+struct Rejection {
+  std::string reason;
+  std::int64_t count = 0;
+  std::string example;  // overrides of one of them, "parallel.tensor=64 parallel.data=1"
+};
+
+struct SearchResult {
+  std::int64_t enumerated = 0, legal = 0, fits = 0;
+  Seconds seconds;  // time the search took
+  double plans_per_second = 0;
+  std::vector<RankedPlan> plans;   // the best, by step time
+  std::vector<RankedPlan> pareto;  // no other plan is both faster and smaller; by step time
+  std::vector<Rejection> rejected;
+};
+
+}  // namespace reckon
