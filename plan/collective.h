@@ -11,14 +11,17 @@ enum class Collective { all_reduce, all_gather, reduce_scatter, all_to_all, broa
 
 /// One dimension of the rank grid, or a product of several.
 enum class Group {
-  tensor,     // tensor parallel
-  ulysses,    // HSAP's intra group: all-to-all over heads
-  ring,       // HSAP's inter group: key/value blocks
-  expert,     // expert parallel
-  data,       // data parallel, replicas of the model
-  gradient,   // data x ulysses x ring: the ranks that hold the same weights
-  pipeline,   // neighbours along the pipeline
-  embedding,  // first and last stage, for tied tables
+  tensor,           // tensor parallel
+  ulysses,          // HSAP's intra group: all-to-all over heads
+  ring,             // HSAP's inter group: key/value blocks
+  expert,           // expert parallel
+  data,             // data parallel, replicas of the model
+  gradient,         // data x ulysses x ring: the ranks that hold the same weights
+  expert_gradient,  // the ranks of `gradient` that hold the same experts
+  shard,            // the ranks of `gradient` that a ZeRO shard is spread over (all of them, or zero_group of them)
+  replica,          // the ranks of `gradient` that hold the same ZeRO shard
+  pipeline,         // neighbours along the pipeline
+  embedding,        // first and last stage, for tied tables
   world,
 };
 

@@ -28,6 +28,7 @@ struct GroupLayout {
 
 class RankGrid {
  public:
+  /// Throws std::logic_error unless all degrees are positive and expert and zero_group divide data x context.
   explicit RankGrid(const ParallelSpec& parallel);
 
   std::int64_t world_size() const;
@@ -36,7 +37,8 @@ class RankGrid {
   /// Members of `rank`'s group in group order (the order that collectives and shards use).
   std::vector<std::int64_t> members(Group group, std::int64_t rank) const;
   std::int64_t size(Group group) const;
-  /// Layout of the group containing rank 0 on nodes of `devices_per_node`.
+  /// Layout of the group containing rank 0 on nodes of `devices_per_node`. Siblings are counted on the node of rank 0;
+  /// a group inside one node uses no network port and has siblings = 1.
   GroupLayout layout(Group group, std::int64_t devices_per_node) const;
 
  private:
