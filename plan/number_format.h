@@ -50,8 +50,10 @@ const std::vector<NumberFormat>& all_number_formats();
 /// Payload bits of one element, without scales.
 int payload_bits(NumberFormat format);
 
-/// Has one scale (affine: scale and minimum) per block of elements.
+/// Has one scale (affine: scale and minimum) per block of elements. All formats of 8 bits and fewer do.
 bool is_block_scaled(NumberFormat format);
+/// uint formats: a block has a minimum beside its scale.
+bool is_affine(NumberFormat format);
 
 /// How a tensor is stored: format, block length and scale type (both ignored unless block-scaled).
 struct Storage {
@@ -62,7 +64,11 @@ struct Storage {
   bool operator==(const Storage&) const = default;
 };
 
-/// Bytes of `elements` values: packed payload rounded up to whole bytes per tensor, plus one scale per started block.
+/// The storage with block and scale that its format dictates: mxfp4 32 and e8m0, nvfp4 16 and e4m3; others unchanged.
+Storage with_fixed_blocks(Storage storage);
+
+/// Bytes of `elements` values: packed payload rounded up to whole bytes per tensor, plus one scale (affine: and one
+/// minimum of the same type) per started block; nvfp4 has one fp32 scale per tensor on top.
 Bytes storage_bytes(Storage storage, std::int64_t elements);
 
 }  // namespace reckon
