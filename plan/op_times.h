@@ -2,6 +2,7 @@
 // model and of the simulator, so that "op times are wrong" and "overlap is wrong" can be told apart.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,28 +14,48 @@
 namespace reckon {
 
 /// Times of one op, in the order of its op list. Collectives inside an op are kept apart, one entry per call.
+/// `forward`, `input_gradient` and `weight_gradient` include the launch floor: where the host cannot launch a section's
+/// kernels as fast as the device runs them, the missing time is spread over the section's ops by their launches.
+/// Ops without weights have all of their backward in `input_gradient`.
 struct OpTime {
   Seconds forward, input_gradient, weight_gradient;
   std::vector<Seconds> forward_collectives, backward_collectives;
   Provenance provenance = Provenance::assumed;
+
+  Seconds backward() const { return input_gradient + weight_gradient; }
 };
 
 struct SectionTimes {
   OpList list;
   AttentionWork work;
-  std::vector<OpTime> ops;  // parallel to list.ops
+  std::vector<OpTime> ops;   // parallel to list.ops
+  Seconds parameter_gather;  // ZeRO-3: this section's parameters of one layer (or table), once
+  Seconds gradient_reduce;   // ZeRO-2/3: this section's gradients of one layer (or table), once
 };
 
 /// All times a step needs. Per-stage values have one entry per pipeline rank.
 struct OpTimes {
   SectionTimes embedding, dense_layer, moe_layer, head;
-  Seconds pipeline_send;                  // one activation (or gradient) message between neighbouring stages
-  std::vector<Seconds> optimizer;         // per stage: norm, clip and update of the local shard
-  std::vector<Seconds> gradient_reduce;   // per stage: all buckets, nothing overlapped
-  std::vector<Seconds> parameter_gather;  // per stage: after the optimizer (ZeRO-1, 2)
-  Seconds layer_gather;                   // ZeRO-3: parameters of one layer, once
-  Seconds layer_reduce;                   // ZeRO-2/3: gradients of one layer, once
-  Seconds quantize_per_byte;              // storage passes: seconds per byte read and written
+  std::vector<Seconds> pipeline_send;      // edge i: one activation (or gradient) message between rank i and i + 1; the
+                                           // last entry joins the last rank and the first (interleaved schedules)
+  std::vector<Seconds> optimizer;          // per stage: norm, clip and update of the local shard
+  std::vector<Seconds> gradient_reduce;    // per stage: all buckets of one step, nothing overlapped
+  std::vector<std::int64_t> reduce_calls;  // per stage: buckets of one step
+  std::vector<Seconds> parameter_gather;   // per stage: after the optimizer (ZeRO-1, 2)
+  Seconds tied_table_reduce;               // all-reduce of the tied table's gradient between first and last stage
+  Seconds quantize_per_byte;               // storage passes: seconds per byte read and written
 };
+
+/// Elapsed time of `compute` and `communication` that start together: both run slowed by their factors until one ends,
+/// the rest at full speed. Factors of 2 mean no overlap at all (sum of both), as on a CPU.
+inline Seconds overlapped(Seconds compute, Seconds communication, double compute_slowdown,
+                          double communication_slowdown) {
+  const Seconds slow_compute = compute * compute_slowdown;
+  const Seconds slow_communication = communication * communication_slowdown;
+  if (slow_compute < slow_communication) {
+    return slow_compute + communication - slow_compute * (1.0 / communication_slowdown);
+  }
+  return slow_communication + compute - slow_communication * (1.0 / compute_slowdown);
+}
 
 }  // namespace reckon
