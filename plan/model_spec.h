@@ -22,6 +22,8 @@ struct MoeSpec {
   std::int64_t every = 1;               // of the rest, every n-th layer is MoE
   bool shared_expert_gate = false;      // one extra hidden -> 1 gate (Qwen-MoE style)
   bool router_bias = false;
+  bool score_correction_bias = false;     // DeepSeek-V3's balancing bias, one per expert, not trained by gradient
+  bool active_without_embedding = false;  // the vendor's active count leaves the input table out (gpt-oss)
   bool expert_bias = false;
 };
 
@@ -45,7 +47,8 @@ struct ModelSpec {
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t vocabulary = 0;
-  std::int64_t position_rows = 0;  // rows of the learned position table
+  std::int64_t position_rows = 0;    // rows of the learned position table
+  std::int64_t position_offset = 0;  // row of position 0 (OPT: 2)
 
   Norm norm = Norm::rms_norm;
   bool norm_bias = false;

@@ -1,0 +1,160 @@
+// One naming scheme for every family, Hugging Face's for LLaMA and DeepSeek: other families' fused or differently named
+// tensors (gpt2's c_attn, phi3's gate_up_proj, mixtral's w1) have the same elements under these names.
+#include "plan/parameters.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <string_view>
+
+namespace reckon {
+
+namespace {
+
+/// Collects the weights of one module under a name prefix.
+struct Module {
+  std::vector<Parameter>& list;
+  std::string prefix;
+  bool expert = false;
+
+  void add(std::string_view name, std::vector<std::int64_t> shape, Split split) const {
+    list.push_back({prefix + std::string(name), std::move(shape), split, expert, true});
+  }
+  void norm(const ModelSpec& model, std::string_view name, std::int64_t size) const {
+    add(std::string(name) + ".weight", {size}, Split::replicated);
+    if (model.norm_bias) add(std::string(name) + ".bias", {size}, Split::replicated);
+  }
+  /// A product with `outputs` and `inputs`; the bias of a row-parallel one is added once, after the reduction.
+  void linear(std::string_view name, std::int64_t outputs, std::int64_t inputs, Split split, bool bias) const {
+    add(std::string(name) + ".weight", {outputs, inputs}, split);
+    if (bias) add(std::string(name) + ".bias", {outputs}, split == Split::columns ? Split::replicated : split);
+  }
+};
+
+void add_latent_attention(const ModelSpec& model, const Module& attention) {
+  const MlaSpec& mla = model.mla;
+  const std::int64_t query_width = model.heads * (mla.qk_nope_head_dim + mla.qk_rope_head_dim);
+  if (mla.q_lora_rank == 0) {
+    attention.linear("q_proj", query_width, model.hidden, Split::rows, false);
+  } else {
+    attention.linear("q_a_proj", mla.q_lora_rank, model.hidden, Split::replicated, model.qkv_bias);
+    attention.norm(model, "q_a_layernorm", mla.q_lora_rank);
+    attention.linear("q_b_proj", query_width, mla.q_lora_rank, Split::rows, false);
+  }
+  attention.linear("kv_a_proj_with_mqa", mla.kv_lora_rank + mla.qk_rope_head_dim, model.hidden, Split::replicated,
+                   model.qkv_bias);
+  attention.norm(model, "kv_a_layernorm", mla.kv_lora_rank);
+  attention.linear("kv_b_proj", model.heads * (mla.qk_nope_head_dim + mla.v_head_dim), mla.kv_lora_rank, Split::rows,
+                   false);
+  attention.linear("o_proj", model.hidden, model.heads * mla.v_head_dim, Split::columns, model.projection_bias);
+}
+
+void add_attention(const ModelSpec& model, const Module& attention) {
+  if (model.is_mla()) return add_latent_attention(model, attention);
+  const std::int64_t query_width = model.heads * model.head_dim, key_width = model.kv_heads * model.head_dim;
+  attention.linear("q_proj", query_width, model.hidden, Split::rows, model.qkv_bias);
+  attention.linear("k_proj", key_width, model.hidden, Split::kv_rows, model.qkv_bias);
+  attention.linear("v_proj", key_width, model.hidden, Split::kv_rows, model.qkv_bias);
+  attention.linear("o_proj", model.hidden, query_width, Split::columns, model.projection_bias);
+  if (model.qk_norm) {
+    attention.add("q_norm.weight", {model.head_dim}, Split::replicated);
+    attention.add("k_norm.weight", {model.head_dim}, Split::replicated);
+  }
+  if (model.qk_norm_full) {
+    attention.add("q_norm.weight", {query_width}, Split::rows);
+    attention.add("k_norm.weight", {key_width}, Split::kv_rows);
+  }
+  if (model.attention_sinks) attention.add("sinks", {model.heads}, Split::rows);
+}
+
+void add_ffn(const ModelSpec& model, const Module& ffn, std::int64_t width, bool bias) {
+  if (model.gated_ffn) ffn.linear("gate_proj", width, model.hidden, Split::rows, bias);
+  ffn.linear("up_proj", width, model.hidden, Split::rows, bias);
+  ffn.linear("down_proj", model.hidden, width, Split::columns, bias);
+}
+
+void add_moe(const ModelSpec& model, const Module& mlp) {
+  const MoeSpec& moe = model.moe;
+  mlp.linear("gate", moe.experts, model.hidden, Split::replicated, moe.router_bias);
+  if (moe.score_correction_bias) mlp.add("gate.e_score_correction_bias", {moe.experts}, Split::replicated);
+  for (std::int64_t expert = 0; expert < moe.experts; ++expert) {
+    const Module module{mlp.list, mlp.prefix + "experts." + std::to_string(expert) + ".", true};
+    add_ffn(model, module, moe.expert_ffn_hidden, moe.expert_bias);
+  }
+  if (moe.shared_experts == 0) return;
+  add_ffn(model, {mlp.list, mlp.prefix + "shared_experts."}, moe.shared_ffn_hidden, model.ffn_bias);
+  if (moe.shared_expert_gate) mlp.linear("shared_expert_gate", 1, model.hidden, Split::replicated, false);
+}
+
+/// Sum of `elements_of` over all weights; layers of one kind are alike, so each kind is listed once.
+std::int64_t sum_over_model(const ModelSpec& model, const std::function<std::int64_t(const Parameter&)>& elements_of) {
+  const auto sum = [&](const std::vector<Parameter>& list) {
+    return std::accumulate(list.begin(), list.end(), std::int64_t{0},
+                           [&](std::int64_t total, const Parameter& p) { return total + elements_of(p); });
+  };
+  std::int64_t layers_of_kind[2] = {0, 0}, example[2] = {0, 0};
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    const int kind = model.layer_is_moe(layer) ? 1 : 0;
+    ++layers_of_kind[kind];
+    example[kind] = layer;
+  }
+  std::int64_t total = sum(embedding_parameters(model)) + sum(head_parameters(model));
+  for (const int kind : {0, 1})
+    if (layers_of_kind[kind] > 0) total += layers_of_kind[kind] * sum(layer_parameters(model, example[kind]));
+  return total;
+}
+
+}  // namespace
+
+std::int64_t Parameter::elements() const {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+std::vector<Parameter> embedding_parameters(const ModelSpec& model) {
+  std::vector<Parameter> list;
+  const Module root{list, "model."};
+  root.add("embed_tokens.weight", {model.vocabulary, model.hidden}, Split::rows);
+  if (model.position == Position::learned)
+    root.add("embed_positions.weight", {model.position_rows, model.hidden}, Split::replicated);
+  if (model.embedding_norm) root.norm(model, "embed_layernorm", model.hidden);
+  return list;
+}
+
+std::vector<Parameter> layer_parameters(const ModelSpec& model, std::int64_t layer) {
+  std::vector<Parameter> list;
+  const Module root{list, "model.layers." + std::to_string(layer) + "."};
+  if (model.pre_norm) root.norm(model, "input_layernorm", model.hidden);
+  add_attention(model, {list, root.prefix + "self_attn."});
+  if (model.post_norm) root.norm(model, "post_attention_layernorm", model.hidden);
+  // LLaMA calls the norm before the FFN "post_attention_layernorm"; where both exist it has its own name.
+  if (model.pre_norm && model.block_norms > 1)
+    root.norm(model, model.post_norm ? "pre_feedforward_layernorm" : "post_attention_layernorm", model.hidden);
+  const Module mlp{list, root.prefix + "mlp."};
+  if (model.layer_is_moe(layer)) add_moe(model, mlp);
+  else add_ffn(model, mlp, model.ffn_hidden, model.ffn_bias);
+  if (model.post_norm) root.norm(model, "post_feedforward_layernorm", model.hidden);
+  return list;
+}
+
+std::vector<Parameter> head_parameters(const ModelSpec& model) {
+  std::vector<Parameter> list;
+  Module{list, "model."}.norm(model, "norm", model.hidden);
+  const Module root{list, ""};
+  if (!model.tied_head) root.add("lm_head.weight", {model.vocabulary, model.hidden}, Split::rows);
+  if (model.head_bias) root.add("lm_head.bias", {model.vocabulary}, Split::rows);
+  return list;
+}
+
+std::int64_t count_parameters(const ModelSpec& model) {
+  return sum_over_model(model, [](const Parameter& p) { return p.elements(); });
+}
+
+std::int64_t count_active_parameters(const ModelSpec& model) {
+  const std::int64_t all = sum_over_model(model, [](const Parameter& p) { return p.elements(); });
+  if (!model.is_moe()) return all;
+  const std::int64_t routed = sum_over_model(model, [](const Parameter& p) { return p.expert ? p.elements() : 0; });
+  const std::int64_t uncounted = model.moe.active_without_embedding ? model.vocabulary * model.hidden : 0;
+  return all - routed + routed / model.moe.experts * model.moe.experts_per_token - uncounted;
+}
+
+}  // namespace reckon
