@@ -24,6 +24,9 @@ std::string_view name_of(Group group) {
     case Group::expert: return "expert";
     case Group::data: return "data";
     case Group::gradient: return "gradient";
+    case Group::expert_gradient: return "expert_gradient";
+    case Group::shard: return "shard";
+    case Group::replica: return "replica";
     case Group::pipeline: return "pipeline";
     case Group::embedding: return "embedding";
     case Group::world: return "world";
