@@ -15,7 +15,7 @@ namespace {
 struct Module {
   std::vector<Parameter>& list;
   std::string prefix;
-  bool expert = false;
+  std::int64_t expert = -1;
 
   void add(std::string_view name, std::vector<std::int64_t> shape, Split split) const {
     list.push_back({prefix + std::string(name), std::move(shape), split, expert, true});
@@ -78,7 +78,7 @@ void add_moe(const ModelSpec& model, const Module& mlp) {
   mlp.linear("gate", moe.experts, model.hidden, Split::replicated, moe.router_bias);
   if (moe.score_correction_bias) mlp.add("gate.e_score_correction_bias", {moe.experts}, Split::replicated);
   for (std::int64_t expert = 0; expert < moe.experts; ++expert) {
-    const Module module{mlp.list, mlp.prefix + "experts." + std::to_string(expert) + ".", true};
+    const Module module{mlp.list, mlp.prefix + "experts." + std::to_string(expert) + ".", expert};
     add_ffn(model, module, moe.expert_ffn_hidden, moe.expert_bias);
   }
   if (moe.shared_experts == 0) return;
@@ -152,7 +152,8 @@ std::int64_t count_parameters(const ModelSpec& model) {
 std::int64_t count_active_parameters(const ModelSpec& model) {
   const std::int64_t all = sum_over_model(model, [](const Parameter& p) { return p.elements(); });
   if (!model.is_moe()) return all;
-  const std::int64_t routed = sum_over_model(model, [](const Parameter& p) { return p.expert ? p.elements() : 0; });
+  const std::int64_t routed =
+      sum_over_model(model, [](const Parameter& p) { return p.is_routed_expert() ? p.elements() : 0; });
   const std::int64_t uncounted = model.moe.active_without_embedding ? model.vocabulary * model.hidden : 0;
   return all - routed + routed / model.moe.experts * model.moe.experts_per_token - uncounted;
 }

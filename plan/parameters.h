@@ -21,10 +21,11 @@ struct Parameter {
   std::string name;                 // Hugging Face LLaMA naming, e.g. "model.layers.0.self_attn.q_proj.weight"
   std::vector<std::int64_t> shape;  // whole tensor: [outputs, inputs] or [size]
   Split split = Split::replicated;
-  bool expert = false;  // belongs to one routed expert: divided by expert parallelism
-  bool decays = true;   // weight decay applies (the whole project: yes for all, as the baseline does)
+  std::int64_t expert = -1;  // routed expert that it belongs to: divided by expert parallelism; -1 = none
+  bool decays = true;        // weight decay applies (the whole project: yes for all, as the baseline does)
 
   std::int64_t elements() const;
+  bool is_routed_expert() const { return expert >= 0; }
 };
 
 std::vector<Parameter> embedding_parameters(const ModelSpec& model);
