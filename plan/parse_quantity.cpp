@@ -176,7 +176,8 @@ std::string with_prefix(double value, std::span<const Prefix> prefixes, std::str
   const std::string digits = fmt::format("{}", value);
   // The shift may round; then the plain number with its exponent is the exact text.
   for (int precision = 1; precision <= 17; ++precision) {
-    const std::string shifted = fmt::format("{:.{}g}", value * std::pow(10.0, -exponent), precision);
+    const std::string rounded = fmt::format("{:.{}g}", value * std::pow(10.0, -exponent), precision);
+    const std::string shifted = fmt::format("{}", scaled(rounded, 0).value_or(0));  // 60, not 6e+01
     if (scaled(shifted, exponent) == value) return fmt::format("{} {}{}", shifted, prefix, unit);
   }
   return fmt::format("{} {}", digits, unit);
