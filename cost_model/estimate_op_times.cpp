@@ -1,0 +1,154 @@
+#include "cost_model/estimate_op_times.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cost_model/op_cost.h"
+#include "cost_model/state_cost.h"
+#include "plan/parameter_layout.h"
+#include "plan/rank_grid.h"
+
+namespace reckon {
+
+namespace {
+
+Seconds sum(const std::vector<Seconds>& parts) {
+  Seconds total(0.0);
+  for (const Seconds part : parts) total += part;
+  return total;
+}
+
+std::int64_t calls(const std::vector<CollectiveCall>& collectives) {
+  std::int64_t count = 0;
+  for (const CollectiveCall& call : collectives) count += call.calls;
+  return count;
+}
+
+// A collective launched from a framework costs the host about three kernel launches (process group, stream events).
+constexpr double kLaunchesPerCollective = 3.0;
+
+double forward_launches(const Op& op) {
+  return op.launches + kLaunchesPerCollective * static_cast<double>(calls(op.forward_collectives));
+}
+
+double backward_launches(const Op& op) {
+  return op.backward_launches + kLaunchesPerCollective * static_cast<double>(calls(op.backward_collectives));
+}
+
+/// The host launches a section's kernels one after another: where that takes longer than they run, the device waits.
+void add_launch_floor(SectionTimes& section, Seconds launch) {
+  double forward = 0.0, backward = 0.0;
+  Seconds forward_device(0.0), backward_device(0.0);
+  for (std::size_t i = 0; i < section.ops.size(); ++i) {
+    const Op& op = section.list.ops[i];
+    const OpTime& time = section.ops[i];
+    forward += forward_launches(op);
+    backward += backward_launches(op);
+    forward_device += time.forward + sum(time.forward_collectives);
+    backward_device += time.backward() + sum(time.backward_collectives);
+  }
+  const Seconds forward_wait = launch * forward - forward_device, backward_wait = launch * backward - backward_device;
+  for (std::size_t i = 0; i < section.ops.size(); ++i) {
+    const Op& op = section.list.ops[i];
+    OpTime& time = section.ops[i];
+    if (forward_wait.value > 0.0) time.forward += forward_wait * (forward_launches(op) / forward);
+    if (backward_wait.value > 0.0) time.input_gradient += backward_wait * (backward_launches(op) / backward);
+  }
+}
+
+/// One correction after a measured run scales the device's work, not the network's.
+void apply_factor(SectionTimes& section, double factor) {
+  for (OpTime& time : section.ops) {
+    time.forward *= factor;
+    time.input_gradient *= factor;
+    time.weight_gradient *= factor;
+  }
+}
+
+SectionTimes section_times(const Plan& plan, const GroupLayouts& layouts, Section section, const AttentionWork& work,
+                           LocalWeights weights) {
+  SectionTimes times;
+  times.list = section_ops(plan, section, work);
+  times.work = work;
+  for (const Op& op : times.list.ops) times.ops.push_back(op_time(plan, layouts, op));
+  add_launch_floor(times, plan.hardware.time.launch);
+  apply_factor(times, plan.hardware.time.global_factor);
+  if (plan.parallel.zero >= 3) times.parameter_gather = parameter_gather_time(plan, layouts, weights, 1);
+  if (plan.parallel.zero >= 2) times.gradient_reduce = gradient_reduce_time(plan, layouts, weights);
+  return times;
+}
+
+bool has_layer(const ModelSpec& model, bool moe) {
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    if (model.layer_is_moe(layer) == moe) return true;
+  return false;
+}
+
+/// Tokens of one micro-batch that a rank passes on: its share of the row, divided once more under sequence parallelism.
+Bytes message_bytes(const Plan& plan) {
+  const std::int64_t tokens = plan.batch.micro_batch * plan.batch.sequence_length / plan.context();
+  const std::int64_t share = plan.parallel.sequence ? plan.parallel.tensor : 1;
+  const std::int64_t width = plan.precision.compute == NumberFormat::fp32 ? 4 : 2;
+  return Bytes(tokens * plan.model.hidden * width / share);
+}
+
+std::vector<Seconds> pipeline_messages(const Plan& plan) {
+  const RankGrid grid(plan.parallel);
+  const std::int64_t stages = plan.parallel.pipeline;
+  std::vector<Seconds> edges(static_cast<std::size_t>(stages), Seconds(0.0));
+  if (stages == 1) return edges;
+  for (std::int64_t stage = 0; stage < stages; ++stage) {
+    Coordinates from, to;
+    from.pipeline = stage;
+    to.pipeline = (stage + 1) % stages;
+    const bool same_node =
+        grid.rank(from) / plan.hardware.devices_per_node == grid.rank(to) / plan.hardware.devices_per_node;
+    edges[static_cast<std::size_t>(stage)] = message_cost(plan.hardware, same_node, message_bytes(plan)).seconds;
+  }
+  return edges;
+}
+
+Seconds tied_table_time(const Plan& plan, const GroupLayouts& layouts) {
+  if (!plan.model.tied_head || plan.parallel.pipeline == 1) return Seconds(0.0);
+  const std::int64_t elements = plan.model.vocabulary * plan.model.hidden / plan.parallel.tensor;
+  const std::int64_t width = storage_bytes({plan.gradients.wire}, 1).value;
+  return collective_cost(plan.hardware, Collective::all_reduce, layouts[Group::embedding], Bytes(elements * width))
+      .seconds;
+}
+
+}  // namespace
+
+OpTimes estimate_op_times(const Plan& plan) {
+  return estimate_op_times(plan, single_document_work(plan));
+}
+
+OpTimes estimate_op_times(const Plan& plan, const AttentionWork& work) {
+  const GroupLayouts layouts(plan);
+  const SectionElements elements = section_elements(plan.model, plan.parallel.tensor, plan.parallel.expert);
+  OpTimes times;
+  const auto section = [&](Section kind, std::int64_t dense, std::int64_t expert) {
+    return section_times(plan, layouts, kind, work, {static_cast<double>(dense), static_cast<double>(expert)});
+  };
+  times.embedding = section(Section::embedding, elements.embedding, 0);
+  if (has_layer(plan.model, false)) times.dense_layer = section(Section::dense_layer, elements.dense_layer, 0);
+  if (has_layer(plan.model, true))
+    times.moe_layer = section(Section::moe_layer, elements.moe_layer, elements.layer_experts);
+  times.head = section(Section::head, elements.head + elements.tied_table, 0);
+
+  times.pipeline_send = pipeline_messages(plan);
+  for (std::int64_t stage = 0; stage < plan.parallel.pipeline; ++stage) {
+    const LocalWeights weights = stage_weights(plan, elements, stage);
+    const std::int64_t buckets = gradient_buckets(plan, weights);
+    times.optimizer.push_back(optimizer_time(plan, layouts, weights) * plan.hardware.time.global_factor);
+    times.gradient_reduce.push_back(gradient_reduce_time(plan, layouts, weights));
+    times.reduce_calls.push_back(buckets);
+    const bool gathers = plan.parallel.zero == 1 || plan.parallel.zero == 2;
+    times.parameter_gather.push_back(gathers ? parameter_gather_time(plan, layouts, weights, buckets) : Seconds(0.0));
+  }
+  times.tied_table_reduce = tied_table_time(plan, layouts);
+  times.quantize_per_byte =
+      Seconds(plan.hardware.time.memory_bound.bytes_factor / plan.hardware.device.memory_bandwidth.value);
+  return times;
+}
+
+}  // namespace reckon

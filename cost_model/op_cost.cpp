@@ -1,0 +1,163 @@
+#include "cost_model/op_cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cost_model/gemm_cost.h"
+
+namespace reckon {
+
+namespace {
+
+// Attention kernels work on blocks of 128 queries and 128 keys: half of the diagonal blocks is masked work, and each
+// block pays for loading and for the first key block before the pipeline fills. Both cost about 150 keys a query:
+// FlashAttention-2 on H100, causal, head_dim 128: 191, 260, 298, 319, 333, 335 TFLOP/s at 512 ... 16384 tokens.
+constexpr double kExtraKeysPerQuery = 150.0;
+constexpr double kQueryBlock = 128.0;
+constexpr double kBackwardFlops = 2.5;  // rebuilds QK^T, then dV, dP, dQ, dK
+
+/// Narrow heads leave tensor cores waiting for the softmax; heads wider than 128 spill registers.
+double head_dim_loss(double head_dim) {
+  if (head_dim <= 0.0) return 1.0;
+  return head_dim < 128.0 ? std::pow(128.0 / head_dim, 0.25) : std::pow(head_dim / 128.0, 0.18);
+}
+
+/// Blocks of causal attention differ in length; few of them leave multiprocessors idle at the end.
+double fill_loss(const AttentionShape& shape, int multiprocessors) {
+  if (multiprocessors <= 0) return 1.0;
+  const double blocks = std::ceil(static_cast<double>(shape.queries) / kQueryBlock) * static_cast<double>(shape.heads);
+  return 1.0 + 0.5 * multiprocessors / std::max(1.0, blocks);
+}
+
+double attention_bytes(const AttentionShape& s, bool backward) {
+  const auto dims = static_cast<double>(s.head_dim + s.value_dim);
+  const double once = 2.0 * dims *
+                      (static_cast<double>(s.queries) * static_cast<double>(s.heads) +
+                       static_cast<double>(s.keys) * static_cast<double>(s.kv_heads));
+  return backward ? 3.0 * once : once;  // q, k, v, o, do in; dq (fp32), dk, dv out
+}
+
+/// fp8 and fp4 products read 16-bit tensors and write narrow ones with their transpose first.
+double quantization_bytes(const GemmShape& shape, Pass pass, NumberFormat format) {
+  if (payload_bits(format) > 8) return 0.0;
+  const auto batch = static_cast<double>(shape.batch), m = static_cast<double>(shape.m),
+             n = static_cast<double>(shape.n), k = static_cast<double>(shape.k);
+  switch (pass) {
+    case Pass::forward: return 4.0 * batch * (m * k + n * k);  // input and weight, 2 B read, 1 + 1 B written
+    case Pass::input_gradient: return 4.0 * batch * m * n;     // output gradient, used by both backward products
+    case Pass::weight_gradient: return 0.0;
+  }
+  return 0.0;
+}
+
+NumberFormat wide(NumberFormat format) {
+  return payload_bits(format) <= 8 ? NumberFormat::bf16 : format;
+}
+
+/// The head's product stays in 16 bits when the layers compute in fewer: frameworks leave the logits alone.
+NumberFormat gemm_format(const Plan& plan, const Op& op) {
+  return op.name == "head" || op.name == "router" ? wide(plan.precision.compute) : plan.precision.compute;
+}
+
+Seconds gemm_seconds(const Plan& plan, const Op& op, Pass pass, OpTime& time) {
+  const NumberFormat format = gemm_format(plan, op);
+  const HardwareSpec& hardware = plan.hardware;
+  const CostEstimate cost = gemm_cost(hardware, op.gemm, pass, format);
+  time.provenance = std::max(time.provenance, cost.provenance);
+  const double bytes = quantization_bytes(op.gemm, pass, format);
+  if (bytes == 0.0) return cost.seconds;
+  return cost.seconds + memory_bound_cost(hardware, hardware.time.memory_bound, bytes).seconds;
+}
+
+const OpSample* sample_of(const HardwareSpec& hardware, const Op& op) {
+  if (hardware.time.op_samples.empty()) return nullptr;
+  const std::string key = shape_key(op);
+  for (const OpSample& sample : hardware.time.op_samples)
+    if (sample.op == op.name && sample.shape == key) return &sample;
+  return nullptr;
+}
+
+void time_gemm(const Plan& plan, const Op& op, OpTime& time) {
+  time.provenance = Provenance::datasheet;
+  time.forward = gemm_seconds(plan, op, Pass::forward, time);
+  time.input_gradient = gemm_seconds(plan, op, Pass::input_gradient, time);
+  time.weight_gradient = gemm_seconds(plan, op, Pass::weight_gradient, time);
+}
+
+void time_attention(const Plan& plan, const Op& op, OpTime& time) {
+  const NumberFormat format = wide(plan.precision.compute);
+  const CostEstimate forward = attention_cost(plan.hardware, op.attention, format, false);
+  time.forward = forward.seconds;
+  time.input_gradient = attention_cost(plan.hardware, op.attention, format, true).seconds;
+  time.provenance = forward.provenance;
+}
+
+void add_traffic(const Plan& plan, const Op& op, OpTime& time) {
+  const HardwareSpec& hardware = plan.hardware;
+  const OpFit& fit = hardware.time.memory_bound;
+  const auto seconds = [&](Bytes bytes) {
+    if (bytes.value <= 0) return Seconds(0.0);
+    return memory_bound_cost(hardware, fit, static_cast<double>(bytes.value)).seconds;
+  };
+  time.forward += seconds(op.forward_traffic);
+  time.input_gradient += seconds(op.backward_traffic);
+}
+
+std::vector<Seconds> collective_times(const Plan& plan, const GroupLayouts& layouts,
+                                      const std::vector<CollectiveCall>& calls) {
+  std::vector<Seconds> times;
+  for (const CollectiveCall& call : calls) {
+    const CostEstimate one = collective_cost(plan.hardware, call.collective, layouts[call.group], call.bytes);
+    times.push_back(one.seconds * static_cast<double>(call.calls));
+  }
+  return times;
+}
+
+}  // namespace
+
+GroupLayouts::GroupLayouts(const Plan& plan) {
+  const RankGrid grid(plan.parallel);
+  for (const Group group : {Group::tensor, Group::ulysses, Group::ring, Group::expert, Group::data, Group::gradient,
+                            Group::expert_gradient, Group::shard, Group::replica, Group::pipeline, Group::embedding})
+    layouts_[group] = grid.layout(group, plan.hardware.devices_per_node);
+}
+
+OpTime op_time(const Plan& plan, const GroupLayouts& layouts, const Op& op) {
+  OpTime time;
+  if (const OpSample* sample = sample_of(plan.hardware, op)) {
+    const bool weights = op.kind == OpKind::gemm;
+    time.forward = sample->forward;
+    time.input_gradient = weights ? sample->backward * 0.5 : sample->backward;
+    time.weight_gradient = weights ? sample->backward * 0.5 : Seconds(0.0);
+    time.provenance = Provenance::calibrated;
+  } else {
+    if (op.kind == OpKind::gemm) time_gemm(plan, op, time);
+    if (op.kind == OpKind::attention) time_attention(plan, op, time);
+    add_traffic(plan, op, time);
+  }
+  time.forward_collectives = collective_times(plan, layouts, op.forward_collectives);
+  time.backward_collectives = collective_times(plan, layouts, op.backward_collectives);
+  return time;
+}
+
+CostEstimate attention_cost(const HardwareSpec& hardware, const AttentionShape& shape, NumberFormat format,
+                            bool backward) {
+  if (shape.pairs <= 0.0) return {Seconds(0.0), 0.0, Provenance::calibrated};
+  const OpFit& fit = backward ? hardware.time.attention_backward : hardware.time.attention_forward;
+  AttentionShape worked = shape;
+  if (!hardware.device.is_cpu) worked.pairs += kExtraKeysPerQuery * static_cast<double>(shape.queries);
+  const double flops = worked.forward_flops() * (backward ? kBackwardFlops : 1.0);
+  const double loss = hardware.device.is_cpu ? 1.0
+                                             : head_dim_loss(static_cast<double>(shape.head_dim)) *
+                                                   fill_loss(shape, hardware.device.multiprocessors);
+  const double compute = fit.flops_factor * loss * flops / device_peak(hardware, format).value;
+  const double bytes = fit.bytes_factor * attention_bytes(shape, backward) / hardware.device.memory_bandwidth.value;
+  return {Seconds(compute + bytes + fit.constant.value), fit.relative_error, fit.provenance};
+}
+
+CostEstimate memory_bound_cost(const HardwareSpec& hardware, const OpFit& fit, double bytes) {
+  return {Seconds(fit.bytes_factor * bytes / hardware.device.memory_bandwidth.value + fit.constant.value),
+          fit.relative_error, fit.provenance};
+}
+
+}  // namespace reckon

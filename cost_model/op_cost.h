@@ -1,0 +1,32 @@
+// Seconds of one op of the op list on one rank, forward and backward, with its collectives priced apart.
+#pragma once
+
+#include <map>
+
+#include "cost_model/collective_cost.h"
+#include "plan/op_times.h"
+#include "plan/plan.h"
+
+namespace reckon {
+
+/// Layout on nodes of every group that a plan uses, looked up once.
+class GroupLayouts {
+ public:
+  explicit GroupLayouts(const Plan& plan);
+  const GroupLayout& operator[](Group group) const { return layouts_.at(group); }
+
+ private:
+  std::map<Group, GroupLayout> layouts_;
+};
+
+/// Time of `op` without the launch floor (estimate_op_times adds it over a whole section).
+OpTime op_time(const Plan& plan, const GroupLayouts& layouts, const Op& op);
+
+/// FlashAttention-like kernels: forward or backward (2.5 times the FLOPs) of the visible pairs.
+CostEstimate attention_cost(const HardwareSpec& hardware, const AttentionShape& shape, NumberFormat format,
+                            bool backward);
+
+/// A kernel bound by `bytes` read and written.
+CostEstimate memory_bound_cost(const HardwareSpec& hardware, const OpFit& fit, double bytes);
+
+}  // namespace reckon

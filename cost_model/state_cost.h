@@ -1,0 +1,35 @@
+// Seconds of what happens to parameters and gradients: reductions, gathers and the optimizer's update.
+#pragma once
+
+#include <cstdint>
+
+#include "cost_model/op_cost.h"
+#include "plan/parameter_layout.h"
+
+namespace reckon {
+
+/// Weights that one rank holds, those of routed experts apart: they are reduced over fewer ranks.
+struct LocalWeights {
+  double dense = 0, expert = 0;
+
+  double total() const { return dense + expert; }
+};
+
+/// Weights of pipeline rank `stage`: its layers, and the embedding or head it holds (a tied table is on both).
+LocalWeights stage_weights(const Plan& plan, const SectionElements& elements, std::int64_t stage);
+
+/// Reduction of the gradients of `weights` over the ranks that hold the same ones, as the plan's ZeRO stage and
+/// gradient method do it. Pieces are at most gradients.bucket bytes.
+Seconds gradient_reduce_time(const Plan& plan, const GroupLayouts& layouts, LocalWeights weights);
+std::int64_t gradient_buckets(const Plan& plan, LocalWeights weights);
+
+/// Gathering of `weights` from their ZeRO shards.
+Seconds parameter_gather_time(const Plan& plan, const GroupLayouts& layouts, LocalWeights weights, std::int64_t pieces);
+
+/// Norm, clip and update of the weights that this rank updates.
+Seconds optimizer_time(const Plan& plan, const GroupLayouts& layouts, LocalWeights weights);
+
+/// Ranks over which a ZeRO shard is spread: 1 without ZeRO.
+std::int64_t shard_ranks(const Plan& plan);
+
+}  // namespace reckon
