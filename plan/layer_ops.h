@@ -59,7 +59,8 @@ struct Op {
   Bytes forward_traffic, backward_traffic;      // bytes read and written by a memory-bound op
   std::vector<int> inputs, outputs;             // tensors (indices into OpList::tensors)
   std::vector<int> saved;                       // tensors that its backward reads
-  bool gradient_in_place = false;               // the input's gradient takes over the output gradient's storage
+  bool gradient_in_place = false;               // the inputs' gradients take over the output gradient's storage
+  bool gradient_over_input = false;             // the first input's gradient overwrites that (saved) input
   Bytes forward_workspace, backward_workspace;  // temporaries that live only inside the op
   std::vector<CollectiveCall> forward_collectives, backward_collectives;
   std::int64_t weights = 0;  // weight elements on this rank

@@ -1,0 +1,114 @@
+#include "plan/layer_ops.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "plan/op_list_builder.h"
+
+namespace reckon {
+
+namespace {
+
+std::int64_t norm_weights(const ModelSpec& model) {
+  return (model.norm_bias ? 2 : 1) * model.hidden;
+}
+
+int add_input_norm(OpListBuilder& builder, std::string_view name, int stream, std::string_view output_name,
+                   ActivationClass output_class) {
+  const LocalShape& s = builder.shape;
+  return add_norm(builder, name, stream, s.rows, s.hidden, norm_weights(builder.model()), output_name, output_class);
+}
+
+/// The branch as it is added to the stream: normed first where the family does that (Gemma 2, OLMo 2).
+int add_post_norm(OpListBuilder& builder, std::string_view name, int branch, std::string_view output_name) {
+  if (!builder.model().post_norm) return branch;
+  builder.list.tensors[static_cast<std::size_t>(branch)].kept_as = ActivationClass::norm_input;
+  return add_input_norm(builder, name, branch, output_name, ActivationClass::transient);
+}
+
+OpList layer_section(const Plan& plan, bool moe, const AttentionWork& work) {
+  OpListBuilder builder(plan);
+  const ModelSpec& model = plan.model;
+  const LocalShape& s = builder.shape;
+  const bool pre_norm = model.pre_norm;
+  const int stream =
+      builder.tensor("stream", pre_norm ? ActivationClass::norm_input : ActivationClass::qkv_input, s.rows * s.hidden);
+  const int qkv_input =
+      pre_norm ? add_input_norm(builder, "attention_norm", stream, "qkv_input", ActivationClass::qkv_input) : stream;
+  int branch =
+      model.is_mla() ? add_latent_attention(builder, qkv_input, work) : add_attention(builder, qkv_input, work);
+  branch = add_post_norm(builder, "attention_post_norm", branch, "attention_branch");
+  const ActivationClass sum_class = model.parallel_block ? ActivationClass::transient
+                                    : pre_norm           ? ActivationClass::norm_input
+                                                         : ActivationClass::ffn_input;
+  const int residual = add_residual(builder, "attention_residual", stream, branch, "residual", sum_class);
+  const int ffn_stream = model.parallel_block ? stream : residual;
+  int ffn_input = ffn_stream;
+  if (model.parallel_block && model.block_norms == 1) ffn_input = qkv_input;
+  else if (pre_norm)
+    ffn_input = add_input_norm(builder, "ffn_norm", ffn_stream, "ffn_input", ActivationClass::ffn_input);
+  branch = moe ? add_moe_ffn(builder, ffn_input) : add_dense_ffn(builder, ffn_input);
+  branch = add_post_norm(builder, "ffn_post_norm", branch, "ffn_branch");
+  add_residual(builder, "ffn_residual", residual, branch, "output", ActivationClass::transient);
+  return std::move(builder.list);
+}
+
+/// Visible pairs of one causal row of `length` tokens, each seeing at most `window` (0: all before it).
+double causal_pairs(std::int64_t length, std::int64_t window) {
+  const auto n = static_cast<double>(length);
+  if (window <= 0 || window >= length) return n * (n + 1) / 2;
+  const auto w = static_cast<double>(window);
+  return w * (w + 1) / 2 + (n - w) * w;
+}
+
+}  // namespace
+
+OpList section_ops(const Plan& plan, Section section, const AttentionWork& work) {
+  switch (section) {
+    case Section::embedding: return embedding_ops(plan);
+    case Section::dense_layer: return layer_section(plan, false, work);
+    case Section::moe_layer: return layer_section(plan, true, work);
+    case Section::head: return head_ops(plan);
+  }
+  throw std::logic_error("unknown section");
+}
+
+AttentionWork single_document_work(const Plan& plan) {
+  const std::int64_t length = plan.batch.sequence_length;
+  const ModelSpec& model = plan.model;
+  AttentionWork work;
+  work.pairs_per_row = causal_pairs(length, 0);
+  if (model.sliding_window > 0) {
+    const double windowed = 1.0 / static_cast<double>(std::max<std::int64_t>(1, model.sliding_window_every));
+    work.pairs_per_row = windowed * causal_pairs(length, model.sliding_window) + (1 - windowed) * work.pairs_per_row;
+  }
+  const std::int64_t ring = plan.parallel.ring;
+  if (ring == 1) return work;
+  work.key_blocks = static_cast<double>(ring - 1);
+  if (plan.documents.placement == Placement::contiguous) {  // the last rank sees every earlier token
+    const auto own = static_cast<double>(length / ring);
+    const double last = own * own * static_cast<double>(ring - 1) + own * (own + 1) / 2;
+    work.imbalance = last / (causal_pairs(length, 0) / static_cast<double>(ring));
+  }
+  return work;
+}
+
+std::string shape_key(const Op& op) {
+  switch (op.kind) {
+    case OpKind::gemm:
+      return op.gemm.batch == 1 ? fmt::format("gemm {}x{}x{}", op.gemm.m, op.gemm.n, op.gemm.k)
+                                : fmt::format("gemm {}x{}x{}x{}", op.gemm.batch, op.gemm.m, op.gemm.n, op.gemm.k);
+    case OpKind::attention:
+      return fmt::format("attention queries {} keys {} heads {}/{} dim {}/{} pairs {:.0f}", op.attention.queries,
+                         op.attention.keys, op.attention.heads, op.attention.kv_heads, op.attention.head_dim,
+                         op.attention.value_dim, op.attention.pairs);
+    case OpKind::memory_bound:
+    case OpKind::communication:
+      return fmt::format("{} {}B/{}B", op.name, op.forward_traffic.value, op.backward_traffic.value);
+  }
+  throw std::logic_error("unknown kind of op");
+}
+
+}  // namespace reckon
