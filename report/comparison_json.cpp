@@ -1,0 +1,45 @@
+#include "report/checked_json.h"
+#include "report/compare_profiles.h"
+
+namespace reckon {
+
+namespace {
+
+Json number_or_null(const std::optional<double>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
+/// Bytes and calls are whole numbers and are written as such.
+Json value_or_null(const std::optional<double>& number, Unit unit) {
+  if (!number) return nullptr;
+  if (unit == Unit::bytes || unit == Unit::calls) return static_cast<std::int64_t>(*number);
+  return *number;
+}
+
+}  // namespace
+
+std::string comparison_json(const Comparison& comparison) {
+  Json rows = Json::array();
+  for (const ComparisonRow& row : comparison.rows) {
+    rows.push_back({{"quantity", row.quantity},
+                    {"predicted", value_or_null(row.predicted, row.unit)},
+                    {"simulated", value_or_null(row.simulated, row.unit)},
+                    {"measured", value_or_null(row.measured, row.unit)},
+                    {"error", number_or_null(row.error)},
+                    {"aspect", name_of(row.aspect)},
+                    {"unit", name_of(row.unit)},
+                    {"spread", number_or_null(row.spread)},
+                    {"blame", number_or_null(row.blame)}});
+  }
+  Json worst = Json::object();
+  for (const WorstRow& row : comparison.worst)
+    worst[std::string(name_of(row.aspect))] = {{"quantity", row.quantity}, {"error", row.error}};
+  const Json document = {{"schema", "reckon.comparison/1"},
+                         {"rows", rows},
+                         {"worst", worst},
+                         {"columns", comparison.columns},
+                         {"remarks", comparison.remarks}};
+  return document.dump(1) + "\n";
+}
+
+}  // namespace reckon

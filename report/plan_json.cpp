@@ -1,0 +1,60 @@
+#include "report/plan_json.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "plan/yaml_document.h"
+
+namespace reckon {
+
+namespace {
+
+/// The whole text as a number of that type, or nothing.
+template <class Number>
+std::optional<Number> number(const std::string& text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+Json scalar_json(const YamlValue& value) {
+  if (value.quoted) return value.text;
+  if (value.text == "true" || value.text == "false") return value.text == "true";
+  if (const auto whole = number<std::int64_t>(value.text)) return *whole;
+  if (const auto large = number<std::uint64_t>(value.text)) return *large;
+  if (const auto real = number<double>(value.text); real && std::isfinite(*real)) return *real;
+  return value.text;
+}
+
+Json tree_json(const YamlValue& value) {
+  switch (value.kind) {
+    case YamlValue::Kind::null: return nullptr;
+    case YamlValue::Kind::scalar: return scalar_json(value);
+    case YamlValue::Kind::sequence: {
+      Json list = Json::array();
+      for (const YamlValue& item : value.items) list.push_back(tree_json(item));
+      return list;
+    }
+    case YamlValue::Kind::mapping: break;
+  }
+  Json object = Json::object();
+  for (const YamlEntry& entry : value.entries) object[entry.key] = tree_json(entry.value);
+  return object;
+}
+
+}  // namespace
+
+Json plan_json(const Plan& plan) {
+  return tree_json(parse_yaml(write_plan(plan), "the resolved plan"));
+}
+
+Plan read_plan_json(const CheckedJson& json, const ConfigPaths& paths) {
+  if (!json.json().is_object()) json.fail("a plan was expected");
+  return parse_plan(json.json().dump(1), json.file() + " (plan)", {}, paths);  // JSON is YAML
+}
+
+}  // namespace reckon

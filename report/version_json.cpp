@@ -1,0 +1,13 @@
+#include "report/version_json.h"
+
+#include "report/checked_json.h"
+
+namespace reckon {
+
+std::string version_json(const BuildParts& parts) {
+  Json document = {{"schema", "reckon.version/1"}, {"version", parts.version}, {"compiler", parts.compiler}};
+  document["rank_program"] = parts.rank_program.empty() ? Json(nullptr) : Json(parts.rank_program);
+  return document.dump(1) + "\n";
+}
+
+}  // namespace reckon

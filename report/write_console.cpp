@@ -1,0 +1,178 @@
+#include "report/write_console.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/format_quantity.h"
+#include "report/profile_json.h"
+
+namespace reckon {
+
+namespace {
+
+constexpr std::size_t kStagesShown = 8;
+constexpr std::size_t kComponentsShown = 10;
+constexpr std::size_t kAssumptionsShown = 3;
+constexpr int kBarWidth = 20;
+
+struct MemoryLine {
+  const char* name;
+  Bytes StageMemory::*bytes;
+};
+
+constexpr MemoryLine kMemoryLines[] = {
+    {"parameters", &StageMemory::parameters},         {"gradients", &StageMemory::gradients},
+    {"optimizer", &StageMemory::optimizer},           {"activations", &StageMemory::activations},
+    {"transient", &StageMemory::transient},           {"communication", &StageMemory::communication},
+    {"peak allocated", &StageMemory::peak_allocated}, {"allocator slack", &StageMemory::allocator_slack},
+    {"communicators", &StageMemory::communicators},   {"context", &StageMemory::context},
+    {"device used", &StageMemory::device_used}};
+
+/// The fullest stages, at most kStagesShown, in stage order.
+std::vector<const StageProfile*> stages_to_show(const std::vector<StageProfile>& stages) {
+  std::vector<const StageProfile*> shown;
+  for (const StageProfile& stage : stages) shown.push_back(&stage);
+  std::stable_sort(shown.begin(), shown.end(),
+                   [](const auto* a, const auto* b) { return a->memory.device_used > b->memory.device_used; });
+  shown.resize(std::min(shown.size(), kStagesShown));
+  std::sort(shown.begin(), shown.end(), [](const auto* a, const auto* b) { return a->stage < b->stage; });
+  return shown;
+}
+
+std::string bits_text(const std::vector<int>& bits) {
+  return bits.empty() ? "-" : fmt::format("{}", fmt::join(bits, ","));
+}
+
+std::string stage_table(const StepProfile& profile, const TextStyle& style) {
+  const auto shown = stages_to_show(profile.stages);
+  std::vector<std::string> header = {"memory by stage, GiB"};
+  for (const StageProfile* stage : shown) header.push_back(fmt::format("stage {}", stage->stage));
+  Table table(header);
+  const auto add = [&](const char* name, Paint paint, auto text_of) {
+    std::vector<Cell> row = {Cell(name, paint)};
+    for (const StageProfile* stage : shown) row.emplace_back(text_of(*stage), paint);
+    table.add(row);
+  };
+  add("layers (recomputed)", Paint::plain, [](const StageProfile& stage) {
+    return stage.recomputed_layers > 0 ? fmt::format("{} ({})", stage.layers, stage.recomputed_layers)
+                                       : fmt::format("{}", stage.layers);
+  });
+  add("micro-batches in flight", Paint::plain,
+      [](const StageProfile& stage) { return fmt::format("{:.3g}", stage.in_flight); });
+  add("activation bits", Paint::plain, [](const StageProfile& stage) { return bits_text(stage.activation_bits); });
+  for (const MemoryLine& line : kMemoryLines) {
+    const bool used = std::any_of(shown.begin(), shown.end(),
+                                  [&](const StageProfile* stage) { return (stage->memory.*line.bytes).value != 0; });
+    const bool sum = line.bytes == &StageMemory::peak_allocated || line.bytes == &StageMemory::device_used;
+    if (used)
+      add(line.name, sum ? Paint::bold : Paint::plain,
+          [&](const StageProfile& stage) { return gib(stage.memory.*line.bytes); });
+  }
+  std::string text = table.text(style);
+  if (shown.size() < profile.stages.size())
+    text += fmt::format("(the {} fullest of {} stages)\n", shown.size(), profile.stages.size());
+  return text;
+}
+
+std::string time_table(const StepProfile& profile, const TextStyle& style) {
+  std::vector<TimeComponent> components = profile.time;
+  std::stable_sort(components.begin(), components.end(),
+                   [](const auto& a, const auto& b) { return a.exposed_seconds > b.exposed_seconds; });
+  Table table({"time of a step", "busy", "exposed", "share", ""}, {true, false, false, false, true});
+  const auto add = [&](const std::string& name, Seconds busy, Seconds exposed) {
+    const double share = exposed / profile.step.seconds;
+    table.add({name, with_unit(busy), with_unit(exposed), percent(share), bar(share, kBarWidth, style)});
+  };
+  Seconds rest_busy, rest_exposed;
+  for (std::size_t i = 0; i < components.size(); ++i) {
+    if (i < kComponentsShown || components.size() == kComponentsShown + 1) {
+      add(components[i].component, components[i].seconds, components[i].exposed_seconds);
+    } else {
+      rest_busy += components[i].seconds;
+      rest_exposed += components[i].exposed_seconds;
+    }
+  }
+  if (components.size() > kComponentsShown + 1)
+    add(fmt::format("{} more components", components.size() - kComponentsShown), rest_busy, rest_exposed);
+  return table.text(style);
+}
+
+std::string verdict_line(const Verdict& verdict, const TextStyle& style) {
+  const std::string amounts =
+      fmt::format("needs {} of {} on rank {}", with_unit(verdict.need), with_unit(verdict.limit), verdict.worst_rank);
+  if (verdict.fits) {
+    return fmt::format("{}: {} (probability {})\n", painted("FITS", Paint::good, style), amounts,
+                       percent(verdict.probability, 0));
+  }
+  std::string line = fmt::format("{}: {}", painted("DOES NOT FIT", Paint::bad, style), amounts);
+  if (verdict.breaks) line += fmt::format("; the limit is crossed by: {}", *verdict.breaks);
+  if (!verdict.nearest.empty()) line += fmt::format("\nnearest plan that fits: {}", verdict.nearest);
+  return line + "\n";
+}
+
+std::string step_lines(const StepSummary& step) {
+  std::string text = fmt::format("step {}", with_unit(step.seconds));
+  if (step.interval_high > step.interval_low)
+    text += fmt::format(" ({} to {} in 80 % of cases)", with_unit(step.interval_low), with_unit(step.interval_high));
+  text += fmt::format(", {} tokens/s per device", compact(step.tokens_per_second_per_device));
+  if (step.useful_tokens != step.tokens)
+    text += fmt::format(" ({} useful)", compact(step.useful_tokens_per_second_per_device));
+  text += fmt::format("\nMFU {}, HFU {} ({} FLOPs), pipeline bubble {}\n", percent(step.mfu), percent(step.hfu),
+                      step.flop_convention, percent(step.bubble_fraction));
+  return text;
+}
+
+std::string traffic_table(const std::vector<TrafficEntry>& traffic, const TextStyle& style) {
+  if (traffic.empty()) return "";
+  Table table({"traffic of a step", "collective", "dtype", "calls", "sent by a rank"}, {true, true, true});
+  for (const TrafficEntry& entry : traffic)
+    table.add(
+        {entry.group, entry.collective, entry.dtype, grouped(entry.calls), with_unit(Bytes(entry.bytes_per_rank))});
+  return table.text(style) + "\n";
+}
+
+std::string assumption_lines(const std::vector<std::string>& assumptions, const TextStyle& style) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(assumptions.size(), kAssumptionsShown); ++i)
+    text += painted("assumed: " + assumptions[i], Paint::dim, style) + "\n";
+  if (assumptions.size() > kAssumptionsShown)
+    text += painted(fmt::format("and {} more assumptions (--json lists all)", assumptions.size() - kAssumptionsShown),
+                    Paint::dim, style) +
+            "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string plan_summary(const StepProfile& profile) {
+  const Plan& plan = profile.plan;
+  const ParallelSpec& parallel = plan.parallel;
+  std::string degrees;
+  const auto add_degree = [&](const char* name, std::int64_t degree) {
+    if (degree > 1) degrees += fmt::format("{}{} {}", degrees.empty() ? "" : " x ", name, degree);
+  };
+  add_degree("data", parallel.data);
+  add_degree("pipeline", parallel.pipeline);
+  add_degree("tensor", parallel.tensor);
+  add_degree("ulysses", parallel.ulysses);
+  add_degree("ring", parallel.ring);
+  if (degrees.empty()) degrees = "one rank";
+  if (parallel.expert > 1) degrees += fmt::format(", expert {}", parallel.expert);
+  if (parallel.sequence) degrees += ", sequence parallel";
+  degrees += fmt::format(", ZeRO-{}", parallel.zero);
+  return fmt::format("{}, {} parameters, on {} x {}\n{}; {} micro-batches of {} x {} tokens a replica, {}\n",
+                     plan.model.name, compact(static_cast<double>(profile.parameters)), profile.world_size,
+                     plan.hardware.device.name.empty() ? plan.hardware.name : plan.hardware.device.name, degrees,
+                     plan.micro_batches(), plan.batch.micro_batch, plan.batch.sequence_length,
+                     name_of(plan.precision.compute));
+}
+
+std::string profile_text(const StepProfile& profile, const TextStyle& style) {
+  return fmt::format("{}\n{}{}\n{}\n{}\n{}{}", plan_summary(profile), verdict_line(profile.verdict, style),
+                     step_lines(profile.step), stage_table(profile, style), time_table(profile, style),
+                     traffic_table(profile.traffic, style), assumption_lines(profile.assumptions, style));
+}
+
+}  // namespace reckon

@@ -1,0 +1,22 @@
+// Results as text for a person: compact tables that fit one screen. Memory is in GiB (2^30); everything else names its
+// unit. The same facts unrounded: profile_json.h, compare_profiles.h, result_json.h.
+#pragma once
+
+#include <string>
+
+#include "plan/step_profile.h"
+#include "report/compare_profiles.h"
+#include "report/table.h"
+
+namespace reckon {
+
+/// Model, machine, degrees and batch in two lines.
+std::string plan_summary(const StepProfile& profile);
+
+/// Verdict, memory by stage, time by component, throughput, traffic.
+std::string profile_text(const StepProfile& profile, const TextStyle& style);
+
+/// Totals, time, memory and traffic: predicted beside measured with the signed error, and what is to blame.
+std::string comparison_text(const Comparison& comparison, const TextStyle& style);
+
+}  // namespace reckon
