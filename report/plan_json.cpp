@@ -22,12 +22,7 @@ std::optional<Number> number(const std::string& text) {
 }
 
 Json scalar_json(const YamlValue& value) {
-  if (value.quoted) return value.text;
-  if (value.text == "true" || value.text == "false") return value.text == "true";
-  if (const auto whole = number<std::int64_t>(value.text)) return *whole;
-  if (const auto large = number<std::uint64_t>(value.text)) return *large;
-  if (const auto real = number<double>(value.text); real && std::isfinite(*real)) return *real;
-  return value.text;
+  return value.quoted ? Json(value.text) : plan_value_json(value.text);
 }
 
 Json tree_json(const YamlValue& value) {
@@ -55,6 +50,32 @@ Json plan_json(const Plan& plan) {
 Plan read_plan_json(const CheckedJson& json, const ConfigPaths& paths) {
   if (!json.json().is_object()) json.fail("a plan was expected");
   return parse_plan(json.json().dump(1), json.file() + " (plan)", {}, paths);  // JSON is YAML
+}
+
+Json plan_value_json(const std::string& text) {
+  if (text == "true" || text == "false") return text == "true";
+  if (const auto whole = number<std::int64_t>(text)) return *whole;
+  if (const auto large = number<std::uint64_t>(text)) return *large;
+  if (const auto real = number<double>(text); real && std::isfinite(*real)) return *real;
+  return text;
+}
+
+Json overrides_json(const std::vector<std::pair<std::string, std::string>>& overrides) {
+  Json object = Json::object();
+  for (const auto& [key, value] : overrides) object[key] = plan_value_json(value);
+  return object;
+}
+
+Json nested_overrides_json(const std::vector<std::pair<std::string, std::string>>& overrides) {
+  Json object = Json::object();
+  for (const auto& [key, value] : overrides) {
+    Json* place = &object;
+    std::size_t begin = 0;
+    for (std::size_t dot; (dot = key.find('.', begin)) != std::string::npos; begin = dot + 1)
+      place = &(*place)[key.substr(begin, dot - begin)];
+    (*place)[key.substr(begin)] = plan_value_json(value);
+  }
+  return object;
 }
 
 }  // namespace reckon

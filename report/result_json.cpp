@@ -1,0 +1,61 @@
+#include "report/result_json.h"
+
+#include "report/plan_json.h"
+
+namespace reckon {
+
+namespace {
+
+Json ranked_plans(const std::vector<RankedPlan>& plans) {
+  Json list = Json::array();
+  for (const RankedPlan& plan : plans) {
+    list.push_back({{"rank", plan.rank},
+                    {"overrides", overrides_json(plan.overrides)},
+                    {"step_seconds", plan.step.value},
+                    {"memory_bytes", plan.memory.value},
+                    {"tokens_per_second_per_device", plan.tokens_per_second_per_device},
+                    {"mfu", plan.mfu},
+                    {"fit_probability", plan.fit_probability}});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string search_json(const SearchResult& result) {
+  Json rejected = Json::array();
+  for (const Rejection& rejection : result.rejected)
+    rejected.push_back({{"reason", rejection.reason}, {"count", rejection.count}, {"example", rejection.example}});
+  const Json document = {{"schema", "reckon.search/1"},
+                         {"enumerated", result.enumerated},
+                         {"legal", result.legal},
+                         {"fits", result.fits},
+                         {"seconds", result.seconds.value},
+                         {"plans_per_second", result.plans_per_second},
+                         {"plans", ranked_plans(result.plans)},
+                         {"pareto", ranked_plans(result.pareto)},
+                         {"rejected", std::move(rejected)}};
+  return document.dump(1) + "\n";
+}
+
+std::string reproduction_json(const ReproductionResult& result) {
+  Json fitted = Json::array();
+  for (const FittedConstant& constant : result.fitted)
+    fitted.push_back({{"constant", constant.constant}, {"value", constant.value}, {"rows", constant.rows}});
+  Json rows = Json::array();
+  for (const ReproducedRow& row : result.rows) {
+    rows.push_back({{"system", row.system},
+                    {"published", row.published},
+                    {"predicted", row.predicted},
+                    {"error", row.error},
+                    {"fitted", row.fitted}});
+  }
+  const Json document = {{"schema", "reckon.reproduction/1"},
+                         {"paper", result.paper},
+                         {"fitted", std::move(fitted)},
+                         {"rows", std::move(rows)},
+                         {"summary", result.summary}};
+  return document.dump(1) + "\n";
+}
+
+}  // namespace reckon

@@ -1,0 +1,147 @@
+#include "report/result_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "report/format_quantity.h"
+
+namespace reckon {
+
+namespace {
+
+constexpr int kBarWidth = 16;
+
+std::string overrides_text(const RankedPlan& plan) {
+  std::string text;
+  for (const auto& [key, value] : plan.overrides) text += fmt::format("{}{}={}", text.empty() ? "" : " ", key, value);
+  return text.empty() ? "(the plan as it is)" : text;
+}
+
+std::string plan_table(const std::string& title, const std::vector<RankedPlan>& plans, double fastest,
+                       const TextStyle& style) {
+  if (plans.empty()) return "";
+  Table table({"rank", "step", "tokens/s per device", "MFU", "memory GiB", "fits with", "", title},
+              {true, false, false, false, false, false, true, true});
+  for (const RankedPlan& plan : plans) {
+    table.add({grouped(plan.rank), with_unit(plan.step), compact(plan.tokens_per_second_per_device), percent(plan.mfu),
+               gib(plan.memory), percent(plan.fit_probability, 0), bar(fastest / plan.step.value, kBarWidth, style),
+               overrides_text(plan)});
+  }
+  return table.text(style) + "\n";
+}
+
+std::string percent_or_dash(const std::optional<double>& share) {
+  return share ? percent(*share) : "-";
+}
+
+std::string figure_or_dash(const std::optional<double>& figure) {
+  return figure ? fmt::format("{:.3f}", *figure) : "-";
+}
+
+std::string error_line(const char* name, const ErrorStatistics& errors) {
+  return fmt::format("  {:<8}n {}, mean |e| {}, bias {}, median {}, p95 {}, max {}, unbiased {}, coverage {}\n", name,
+                     errors.n, percent_or_dash(errors.mape), percent_or_dash(errors.bias),
+                     percent_or_dash(errors.median_abs), percent_or_dash(errors.p95_abs),
+                     percent_or_dash(errors.max_abs), percent_or_dash(errors.mape_unbiased),
+                     percent_or_dash(errors.coverage));
+}
+
+std::string counts_text(const std::map<std::string, std::int64_t>& counts) {
+  std::string text;
+  for (const auto& [name, count] : counts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, count);
+  return text.empty() ? "none" : text;
+}
+
+std::string group_text(const ScoreGroup& group, const TextStyle& style) {
+  std::string title = painted(group.group, Paint::bold, style);
+  for (const auto& [column, value] : group.assume) title += fmt::format(" (assuming {} {})", column, value);
+  const OrderStatistics& order = group.order;
+  const OutOfMemoryCounts& oom = group.oom;
+  std::string text = fmt::format("{}: {} of {} rows scored\n", title, group.scored, group.rows);
+  text += error_line("time", group.step_time);
+  text += error_line("memory", group.memory);
+  text += fmt::format("  order   {} sets, Spearman {}, Kendall {}, regret mean {}, max {}\n", order.regret_groups,
+                      figure_or_dash(order.spearman), figure_or_dash(order.kendall), percent_or_dash(order.regret_mean),
+                      percent_or_dash(order.regret_max));
+  text += fmt::format("  OOM     true fit {}, true OOM {}, false fit {}, false OOM {}, OOM picks {}\n", oom.true_fit,
+                      oom.true_oom, oom.false_fit, oom.false_oom, oom.oom_picks);
+  text += fmt::format("  skipped {}\n", counts_text(group.skipped));
+  if (!group.assumptions.empty()) text += fmt::format("  assumed {}\n", counts_text(group.assumptions));
+  return text;
+}
+
+std::string score_rows(const std::vector<ScoredRow>& rows, const TextStyle& style) {
+  Table table({"row", "group", "run", "measured", "predicted", "error", "memory", "predicted", "error", "note"},
+              {true, true, true, false, false, false, false, false, false, true});
+  const auto seconds = [](const std::optional<double>& value) { return value ? with_unit(Seconds(*value)) : "-"; };
+  const auto bytes = [](const std::optional<std::int64_t>& value) { return value ? with_unit(Bytes(*value)) : "-"; };
+  const auto error = [](const std::optional<double>& value) { return value ? signed_percent(*value) : "-"; };
+  for (const ScoredRow& row : rows) {
+    table.add({grouped(row.row), row.group, row.run_id, seconds(row.measured_step_seconds),
+               seconds(row.predicted_step_seconds), error(row.step_time_error), bytes(row.measured_memory_bytes),
+               bytes(row.predicted_memory_bytes), error(row.memory_error), row.reason.value_or(row.predicted_outcome)});
+  }
+  return table.text(style);
+}
+
+}  // namespace
+
+std::string search_text(const SearchResult& result, const TextStyle& style) {
+  std::string text = fmt::format("{} plans, {} legal, {} fit; searched in {} ({} plans/s)\n\n",
+                                 grouped(result.enumerated), grouped(result.legal), grouped(result.fits),
+                                 with_unit(result.seconds), compact(result.plans_per_second));
+  const double fastest = result.plans.empty() ? 0 : result.plans.front().step.value;
+  text += plan_table("fastest plans that fit", result.plans, fastest, style);
+  text += plan_table("Pareto set: less memory only for more time", result.pareto, fastest, style);
+  if (!result.rejected.empty()) {
+    Table table({"rejected", "plans", "for example"}, {true, false, true});
+    for (const Rejection& rejection : result.rejected)
+      table.add({rejection.reason, grouped(rejection.count), rejection.example});
+    text += table.text(style);
+  }
+  return text;
+}
+
+std::string reproduction_text(const ReproductionResult& result, const TextStyle& style) {
+  std::set<std::string> quantities;
+  for (const ReproducedRow& row : result.rows)
+    for (const auto& [quantity, value] : row.published) quantities.insert(quantity);
+  std::vector<std::string> header = {result.paper};
+  for (const std::string& quantity : quantities) header.insert(header.end(), {quantity, "predicted", "error"});
+  header.emplace_back("");
+  Table table(header);
+  const auto figure = [](const std::map<std::string, double>& values, const std::string& quantity, auto text_of) {
+    const auto value = values.find(quantity);
+    return value == values.end() ? std::string("-") : text_of(value->second);
+  };
+  const auto plain = [](double value) { return fmt::format("{:.4g}", value); };
+  for (const ReproducedRow& row : result.rows) {
+    std::vector<Cell> cells = {row.system};
+    for (const std::string& quantity : quantities) {
+      cells.emplace_back(figure(row.published, quantity, plain));
+      cells.emplace_back(figure(row.predicted, quantity, plain));
+      cells.emplace_back(figure(row.error, quantity, signed_percent));
+    }
+    cells.emplace_back(row.fitted ? "fitted" : "");
+    table.add(cells);
+  }
+  std::string text = table.text(style) + "\n";
+  for (const FittedConstant& constant : result.fitted)
+    text +=
+        fmt::format("fitted: {} = {:.6g} on {}\n", constant.constant, constant.value, fmt::join(constant.rows, ", "));
+  for (const auto& [name, value] : result.summary) text += fmt::format("{}: {:.4g}\n", name, value);
+  return text;
+}
+
+std::string score_text(const ScoreResult& result, bool with_rows, const TextStyle& style) {
+  std::string text = fmt::format("{}: {} of {} rows scored\n", result.file, result.rows_scored, result.rows_read);
+  for (const std::string& override_text : result.overrides) text += "with " + override_text + "\n";
+  for (const ScoreGroup& group : result.groups) text += "\n" + group_text(group, style);
+  if (with_rows) text += "\n" + score_rows(result.rows, style);
+  return text;
+}
+
+}  // namespace reckon
