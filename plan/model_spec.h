@@ -38,7 +38,9 @@ struct MlaSpec {
 
 struct ModelSpec {
   std::string name;
-  std::string family = "llama";  // which naming and block layout it has: llama, qwen2, gpt2, gpt_neox, ...
+  std::vector<std::string> aliases;  // other names that people use for it
+  std::string source;                // where the shape comes from
+  std::string family = "llama";      // Hugging Face model_type or the project's own word: llama, qwen2, gpt2, mpt, ...
 
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
@@ -58,6 +60,7 @@ struct ModelSpec {
   Position position = Position::rope;
   double rope_theta = 10000.0;
   double rope_fraction = 1.0;             // share of head_dim that is rotated
+  std::string rope_scaling;               // kind of frequency scaling (llama3, yarn, ...), empty = none
   std::int64_t sliding_window = 0;        // 0: full attention
   std::int64_t sliding_window_every = 1;  // every n-th layer has the window (2 = alternating)
 
@@ -74,9 +77,14 @@ struct ModelSpec {
   std::int64_t block_norms = 2;  // input norms per block (Falcon-7B has one shared)
   bool embedding_norm = false;   // BLOOM
   bool attention_sinks = false;  // one learned logit per head (gpt-oss)
+  double attention_softcap = 0;  // scores go through softcap * tanh(x / softcap) (Gemma 2); 0 = off
+  double logit_softcap = 0;      // the same for the head's logits
 
   MoeSpec moe;
   MlaSpec mla;
+
+  /// Fields of a config.json that the reader did not understand; shown to the user, never written.
+  std::vector<std::string> unread_fields;
 
   bool is_moe() const { return moe.experts > 0; }
   bool is_mla() const { return mla.kv_lora_rank > 0; }

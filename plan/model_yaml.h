@@ -1,0 +1,17 @@
+// Model files of configs/models and the inline model of a plan: one table of keys for reading and writing.
+#pragma once
+
+#include "plan/model_spec.h"
+#include "plan/yaml_reader.h"
+
+namespace reckon {
+
+/// Reads every key of `reader` into a model, fills what follows from other keys (kv_heads = heads, head_dim = hidden /
+/// heads, expert_ffn_hidden = ffn_hidden), and adds what is wrong, check_model's findings included, to the reader's
+/// errors. Unknown keys are errors.
+ModelSpec read_model(YamlReader& reader);
+
+/// The keys that differ from a default ModelSpec; read_model reads them back to the same model.
+YamlValue write_model(const ModelSpec& model);
+
+}  // namespace reckon
