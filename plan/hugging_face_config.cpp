@@ -136,7 +136,7 @@ std::int64_t window_period(Fields& fields, const std::vector<std::string>& kinds
     if (same) return static_cast<std::int64_t>(period);
   }
   fields.error("layer_types",
-               "this order of sliding and full attention cannot be expressed; known are: no window, every "
+               "layer_types: this order of sliding and full attention cannot be expressed; known are: no window, every "
                "layer, or every n-th layer counted from the first");
   return 1;
 }
@@ -170,7 +170,7 @@ void read_llama_fields(Fields& fields, ModelSpec& model, const LlamaDefaults& de
   model.kv_heads = fields.get("num_key_value_heads", model.heads);
   model.head_dim = fields.get("head_dim", std::int64_t{0});
   model.norm_epsilon = fields.get("rms_norm_eps", 1e-6);
-  model.activation = read_activation(fields, {"hidden_act", "hidden_activation"}, defaults.activation);
+  model.activation = read_activation(fields, {"hidden_activation", "hidden_act"}, defaults.activation);
   model.tied_head = fields.get("tie_word_embeddings", defaults.tied_head);
   model.qkv_bias = model.projection_bias = fields.get("attention_bias", defaults.attention_bias);
   model.ffn_bias = fields.get("mlp_bias", false);
@@ -208,7 +208,8 @@ void read_qwen_experts(Fields& fields, ModelSpec& model) {
   const auto dense = fields.get("mlp_only_layers", std::vector<std::int64_t>{});
   for (std::size_t i = 0; i < dense.size(); ++i)
     if (dense[i] != static_cast<std::int64_t>(i) || model.moe.every != 1) {
-      fields.error("mlp_only_layers", "only the first layers can be dense: [0, 1, ...] with decoder_sparse_step 1");
+      fields.error("mlp_only_layers",
+                   "mlp_only_layers: only the first layers can be dense: [0, 1, ...] with decoder_sparse_step 1");
       return;
     }
   model.moe.dense_first_layers = static_cast<std::int64_t>(dense.size());
@@ -268,7 +269,8 @@ void read_deepseek(Fields& fields, ModelSpec& model) {
   model.moe.shared_experts = fields.get("n_shared_experts", std::int64_t{0});
   model.moe.dense_first_layers = fields.get("first_k_dense_replace", std::int64_t{0});
   if (fields.get("moe_layer_freq", std::int64_t{1}) != 1)
-    fields.error("moe_layer_freq", "only 1 is understood: every layer after the first dense ones has experts");
+    fields.error("moe_layer_freq",
+                 "moe_layer_freq: only 1 is understood: every layer after the first dense ones has experts");
   model.moe.score_correction_bias = fields.get("topk_method", std::string{}) == "noaux_tc";
 }
 
@@ -324,11 +326,12 @@ void read_falcon(Fields& fields, ModelSpec& model) {
   const bool one_key_head = fields.get("multi_query", true);
   const std::int64_t listed = fields.get({"num_kv_heads", "n_head_kv"}, model.heads);
   model.kv_heads = grouped ? listed : one_key_head ? 1 : model.heads;
-  model.parallel_block = grouped || fields.get("parallel_attn", true);
+  model.parallel_block = fields.get("parallel_attn", true) || grouped;
   const std::int64_t parallel_norms = fields.get("num_ln_in_parallel_attn", std::int64_t{grouped ? 2 : 1});
   model.block_norms = model.parallel_block ? parallel_norms : 2;
   if (fields.get("apply_residual_connection_post_layernorm", false))
-    fields.error("apply_residual_connection_post_layernorm", "residual connections after the norm are not understood");
+    fields.error("apply_residual_connection_post_layernorm",
+                 "apply_residual_connection_post_layernorm: true is not understood");
   read_rope(fields, model, 10000.0);
   if (fields.get("alibi", false)) model.position = Position::alibi;
 }
@@ -346,7 +349,8 @@ void read_bloom(Fields& fields, ModelSpec& model) {
   model.position = Position::alibi;
   model.embedding_norm = true;
   if (fields.get("apply_residual_connection_post_layernorm", false))
-    fields.error("apply_residual_connection_post_layernorm", "residual connections after the norm are not understood");
+    fields.error("apply_residual_connection_post_layernorm",
+                 "apply_residual_connection_post_layernorm: true is not understood");
 }
 
 void read_opt(Fields& fields, ModelSpec& model) {
@@ -363,10 +367,14 @@ void read_opt(Fields& fields, ModelSpec& model) {
   model.position_offset = 2;  // rows 0 and 1 are never used
   model.position_rows = fields.get("max_position_embeddings", std::int64_t{2048}) + model.position_offset;
   if (!fields.get("do_layer_norm_before", true))
-    fields.error("do_layer_norm_before", "norms after attention and FFN (the 350M variant) are not understood");
-  if (!model.norm_bias) fields.error("layer_norm_elementwise_affine", "norms without weights are not understood");
+    fields.error("do_layer_norm_before",
+                 "do_layer_norm_before: false (norms after attention and FFN) is not understood");
+  if (!model.norm_bias)
+    fields.error("layer_norm_elementwise_affine",
+                 "layer_norm_elementwise_affine: false (norms without weights) is not understood");
   if (fields.get("word_embed_proj_dim", model.hidden) != model.hidden)
-    fields.error("word_embed_proj_dim", "an embedding narrower than hidden_size is not understood");
+    fields.error("word_embed_proj_dim",
+                 "word_embed_proj_dim: an embedding narrower than hidden_size is not understood");
 }
 
 void read_mpt(Fields& fields, ModelSpec& model) {
@@ -381,7 +389,7 @@ void read_mpt(Fields& fields, ModelSpec& model) {
   model.tied_head = fields.get("tie_word_embeddings", true);
   model.kv_heads = fields.get_nested("attn_config", "kv_n_heads", model.heads);
   if (fields.get_nested("attn_config", "qk_ln", false))
-    fields.error("attn_config", "qk_ln: norms of queries and keys with bias are not understood");
+    fields.error("attn_config", "attn_config.qk_ln: norms of queries and keys with bias are not understood");
   const bool learned = fields.get("learned_pos_emb", true);
   model.position_rows = fields.get("max_seq_len", std::int64_t{2048});
   model.position = learned ? Position::learned : Position::none;

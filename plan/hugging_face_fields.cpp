@@ -5,6 +5,7 @@
 namespace reckon {
 
 std::int64_t HuggingFaceFields::need(std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) used_.emplace(name);
   for (const std::string_view name : names)
     if (find(name) != nullptr) return read(name, std::int64_t{0});
   error(*names.begin(), fmt::format("the field '{}' is missing", *names.begin()));

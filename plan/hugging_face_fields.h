@@ -24,6 +24,7 @@ class HuggingFaceFields {
   /// The value of the first of `names` that is there and not null, else `otherwise`.
   template <class T>
   T get(std::initializer_list<std::string_view> names, T otherwise) {
+    for (const std::string_view name : names) used_.emplace(name);
     for (const std::string_view name : names)
       if (find(name) != nullptr) return read(name, std::move(otherwise));
     return otherwise;

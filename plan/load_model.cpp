@@ -8,6 +8,7 @@
 #include "plan/load_plan.h"
 #include "plan/model_yaml.h"
 #include "plan/nearest_name.h"
+#include "plan/spec_yaml.h"
 #include "plan/yaml_document.h"
 
 namespace reckon {
@@ -31,17 +32,9 @@ std::string name_of_file(const fs::path& file) {
 ModelSpec read_file(const fs::path& file) {
   const std::string shown = file.string();
   const YamlValue document = parse_yaml(read_text_file(file), shown);
-  ModelSpec model;
-  if (is_hugging_face_config(document)) {
-    model = read_hugging_face_config(document, shown);
-  } else if (file.extension() == ".json") {
+  if (file.extension() == ".json" && !is_hugging_face_config(document))
     throw ConfigError({{"this JSON file has no model_type; a Hugging Face config.json is expected", shown, 1, 1, {}}});
-  } else {
-    std::vector<Diagnostic> errors;
-    YamlReader reader(document, shown, errors);
-    model = read_model(reader);
-    if (!errors.empty()) throw ConfigError(std::move(errors));
-  }
+  ModelSpec model = read_model(document, shown);
   if (model.name.empty()) model.name = name_of_file(file);
   return model;
 }
@@ -68,6 +61,15 @@ fs::path file_with_alias(const std::string& name, const ConfigPaths& paths) {
 }
 
 }  // namespace
+
+ModelSpec read_model(const YamlValue& document, const std::string& file) {
+  if (is_hugging_face_config(document)) return read_hugging_face_config(document, file);
+  std::vector<Diagnostic> errors;
+  YamlReader reader(document, file, errors);
+  ModelSpec model = read_model_keys(reader);
+  if (!errors.empty()) throw ConfigError(std::move(errors));
+  return model;
+}
 
 ModelSpec load_model(const std::string& name_or_path, const ConfigPaths& paths) {
   if (is_path(name_or_path)) {

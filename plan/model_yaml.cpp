@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "plan/check_model.h"
+#include "plan/spec_yaml.h"
 
 namespace reckon {
 
@@ -84,7 +85,7 @@ auto reading(YamlReader& reader, bool& good) {
   };
 }
 
-/// Collects the fields of a struct that differ from those of a default one, in the same order of visits.
+/// The fields of a struct that differ from those of a default one, in the same order of visits.
 template <class Spec, class VisitAll>
 YamlValue differences(const Spec& spec, VisitAll visit_all) {
   const Spec defaults;
@@ -105,7 +106,7 @@ YamlValue differences(const Spec& spec, VisitAll visit_all) {
 
 }  // namespace
 
-ModelSpec read_model(YamlReader& reader) {
+ModelSpec read_model_keys(YamlReader& reader) {
   ModelSpec model;
   bool good = true;
   for (const std::string_view key : {"layers", "hidden", "heads", "vocabulary"})
@@ -135,7 +136,7 @@ ModelSpec read_model(YamlReader& reader) {
   return model;
 }
 
-YamlValue write_model(const ModelSpec& model) {
+YamlValue model_yaml(const ModelSpec& model) {
   YamlValue mapping = differences(model, [](auto& spec, auto visit) { visit_model(spec, visit); });
   if (model.is_moe())
     mapping.add("moe", differences(model.moe, [](auto& spec, auto visit) { visit_moe(spec, visit); }));

@@ -1,4 +1,5 @@
-// Model files of configs/models and the inline model of a plan: one table of keys for reading and writing.
+// Model files of configs/models and the inline model of a plan: one table of keys for reading and for model_yaml's
+// writing (spec_yaml.h).
 #pragma once
 
 #include "plan/model_spec.h"
@@ -9,9 +10,6 @@ namespace reckon {
 /// Reads every key of `reader` into a model, fills what follows from other keys (kv_heads = heads, head_dim = hidden /
 /// heads, expert_ffn_hidden = ffn_hidden), and adds what is wrong, check_model's findings included, to the reader's
 /// errors. Unknown keys are errors.
-ModelSpec read_model(YamlReader& reader);
-
-/// The keys that differ from a default ModelSpec; read_model reads them back to the same model.
-YamlValue write_model(const ModelSpec& model);
+ModelSpec read_model_keys(YamlReader& reader);
 
 }  // namespace reckon

@@ -150,12 +150,14 @@ std::int64_t count_parameters(const ModelSpec& model) {
 }
 
 std::int64_t count_active_parameters(const ModelSpec& model) {
-  const std::int64_t all = sum_over_model(model, [](const Parameter& p) { return p.elements(); });
-  if (!model.is_moe()) return all;
+  if (!model.is_moe()) return count_parameters(model);
   const std::int64_t routed =
       sum_over_model(model, [](const Parameter& p) { return p.is_routed_expert() ? p.elements() : 0; });
+  const std::int64_t choosing = sum_over_model(
+      model, [](const Parameter& p) { return p.name.ends_with("e_score_correction_bias") ? p.elements() : 0; });
   const std::int64_t uncounted = model.moe.active_without_embedding ? model.vocabulary * model.hidden : 0;
-  return all - routed + routed / model.moe.experts * model.moe.experts_per_token - uncounted;
+  return count_parameters(model) - routed + routed / model.moe.experts * model.moe.experts_per_token - choosing -
+         uncounted;
 }
 
 }  // namespace reckon

@@ -37,7 +37,8 @@ std::vector<Parameter> head_parameters(const ModelSpec& model);
 /// Exact number of weights; tied tables count once.
 std::int64_t count_parameters(const ModelSpec& model);
 /// Weights that one token uses: routed experts count experts_per_token of them. Tables count whole, except the input
-/// table where the model's vendor leaves it out (moe.active_without_embedding).
+/// table where the model's vendor leaves it out (moe.active_without_embedding); a bias that only balances the choice of
+/// experts does not count.
 std::int64_t count_active_parameters(const ModelSpec& model);
 
 }  // namespace reckon
