@@ -1,0 +1,18 @@
+// The CPU allocator of libtorch, replaced by one that books every tensor on the thread's memory account.
+#pragma once
+
+#include "runtime/train/memory_account.h"
+
+namespace at {
+class Tensor;
+}
+
+namespace reckon {
+
+/// Installs the allocator for the whole process; call before the first tensor. Idempotent.
+void install_counting_allocator();
+
+/// Books the tensor's whole storage under another category; a no-op for memory that is not the allocator's own.
+void recategorize(const at::Tensor& tensor, MemoryCategory category);
+
+}  // namespace reckon

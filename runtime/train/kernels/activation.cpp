@@ -1,0 +1,123 @@
+#include "runtime/train/kernels/activation.h"
+
+namespace reckon::kernels {
+namespace {
+
+template <class A>
+struct Value {
+  A value, slope;
+};
+
+struct Silu {
+  template <class A>
+  [[gnu::always_inline]] static Value<A> at(A x) {
+    const A s = sigmoid(x);
+    return {x * s, s * (A(1) + x * (A(1) - s))};
+  }
+};
+struct Gelu {
+  template <class A>
+  [[gnu::always_inline]] static Value<A> at(A x) {
+    constexpr A kRoot = A(0.7978845608028654), kCubic = A(0.044715);  // sqrt(2 / pi)
+    const A t = hyperbolic_tangent(kRoot * (x + kCubic * x * x * x));
+    const A slope = A(0.5) * (A(1) + t) + A(0.5) * x * (A(1) - t * t) * kRoot * (A(1) + A(3) * kCubic * x * x);
+    return {A(0.5) * x * (A(1) + t), slope};
+  }
+};
+struct Relu {
+  template <class A>
+  [[gnu::always_inline]] static Value<A> at(A x) {
+    return {x > A(0) ? x : A(0), x > A(0) ? A(1) : A(0)};
+  }
+};
+struct SquaredRelu {
+  template <class A>
+  [[gnu::always_inline]] static Value<A> at(A x) {
+    const A positive = x > A(0) ? x : A(0);
+    return {positive * positive, A(2) * positive};
+  }
+};
+
+template <class F, class T>
+RECKON_VECTOR_CLONES void gated_forward_loop(const T* gate_up, T* hidden, std::int64_t rows, std::int64_t width) {
+  for (std::int64_t row = 0; row < rows; ++row, gate_up += 2 * width, hidden += width) {
+    const T* up = gate_up + width;
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) store(hidden[i], F::at(load(gate_up[i])).value * load(up[i]));
+  }
+}
+
+template <class F, class T>
+RECKON_VECTOR_CLONES void gated_backward_loop(const T* hidden_gradient, const T* gate_up, T* gradient,
+                                              std::int64_t rows, std::int64_t width) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const T* d = hidden_gradient + row * width;
+    const T* gate = gate_up + row * 2 * width;
+    T* gate_gradient = gradient + row * 2 * width;
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) {
+      const auto f = F::at(load(gate[i]));
+      const auto up = load(gate[width + i]), outer = load(d[i]);
+      store(gate_gradient[i], outer * up * f.slope);
+      store(gate_gradient[width + i], outer * f.value);
+    }
+  }
+}
+
+template <class F, class T>
+RECKON_VECTOR_CLONES void plain_forward_loop(const T* x, T* hidden, std::int64_t count) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) store(hidden[i], F::at(load(x[i])).value);
+}
+
+template <class F, class T>
+RECKON_VECTOR_CLONES void plain_backward_loop(const T* hidden_gradient, const T* x, T* gradient, std::int64_t count) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) store(gradient[i], load(hidden_gradient[i]) * F::at(load(x[i])).slope);
+}
+
+/// Calls `run` with the function object of `activation`.
+template <class Run>
+void with_function(Activation activation, Run run) {
+  switch (activation) {
+    case Activation::silu: return run(Silu{});
+    case Activation::gelu: return run(Gelu{});
+    case Activation::relu: return run(Relu{});
+    case Activation::squared_relu: return run(SquaredRelu{});
+  }
+}
+
+}  // namespace
+
+template <class T>
+void gated_forward(Activation activation, const T* gate_up, T* hidden, std::int64_t rows, std::int64_t width) {
+  with_function(activation, [&]<class F>(F) { gated_forward_loop<F>(gate_up, hidden, rows, width); });
+}
+
+template <class T>
+void gated_backward(Activation activation, const T* hidden_gradient, const T* gate_up, T* gradient, std::int64_t rows,
+                    std::int64_t width) {
+  with_function(activation,
+                [&]<class F>(F) { gated_backward_loop<F>(hidden_gradient, gate_up, gradient, rows, width); });
+}
+
+template <class T>
+void plain_forward(Activation activation, const T* x, T* hidden, std::int64_t count) {
+  with_function(activation, [&]<class F>(F) { plain_forward_loop<F>(x, hidden, count); });
+}
+
+template <class T>
+void plain_backward(Activation activation, const T* hidden_gradient, const T* x, T* gradient, std::int64_t count) {
+  with_function(activation, [&]<class F>(F) { plain_backward_loop<F>(hidden_gradient, x, gradient, count); });
+}
+
+#define RECKON_INSTANTIATE(T)                                                                      \
+  template void gated_forward<T>(Activation, const T*, T*, std::int64_t, std::int64_t);            \
+  template void gated_backward<T>(Activation, const T*, const T*, T*, std::int64_t, std::int64_t); \
+  template void plain_forward<T>(Activation, const T*, T*, std::int64_t);                          \
+  template void plain_backward<T>(Activation, const T*, const T*, T*, std::int64_t)
+RECKON_INSTANTIATE(float);
+RECKON_INSTANTIATE(double);
+RECKON_INSTANTIATE(BFloat16);
+
+}  // namespace reckon::kernels

@@ -1,0 +1,70 @@
+#include "runtime/train/ops/matrix_product.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "runtime/train/kernels/elementwise.h"
+#include "runtime/train/memory_account.h"
+#include "runtime/train/ops/dispatch.h"
+
+namespace reckon {
+namespace {
+
+double fastest_product_seconds(at::ScalarType type) {
+  const at::Tensor a = at::ones({128, 128}, type), b = at::ones({128, 128}, type);
+  at::Tensor c = at::empty({128, 128}, type);
+  double fastest = std::numeric_limits<double>::infinity();
+  for (int repeat = 0; repeat < 4; ++repeat) {
+    const auto start = std::chrono::steady_clock::now();
+    at::mm_out(c, a, b);
+    fastest = std::min(fastest, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return fastest;
+}
+
+bool through_fp32(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kBFloat16 && !native_bfloat16_products();
+}
+
+/// out = a * b, by way of FP32 copies where that is faster.
+void product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
+  at::Tensor target = out;
+  if (through_fp32(a)) target.copy_(at::mm(a.to(at::kFloat), b.to(at::kFloat)));
+  else at::mm_out(target, a, b);
+}
+
+}  // namespace
+
+bool native_bfloat16_products() {
+  static const bool native = [] {
+    MemoryAccount probe;  // the probe's tensors are no part of the rank's memory
+    const AccountScope scope(probe);
+    return fastest_product_seconds(at::kBFloat16) < fastest_product_seconds(at::kFloat);
+  }();
+  return native;
+}
+
+void linear_forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& y) {
+  product(x, weight.t(), y);
+}
+
+void linear_input_gradient(const at::Tensor& dy, const at::Tensor& weight, const at::Tensor& dx) {
+  product(dy, weight, dx);
+}
+
+void linear_weight_gradient(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& gradient) {
+  at::Tensor target = gradient;
+  if (dy.scalar_type() == gradient.scalar_type()) {
+    at::addmm_out(target, gradient, dy.t(), x);
+  } else if (through_fp32(dy)) {
+    at::addmm_out(target, gradient, dy.to(at::kFloat).t(), x.to(at::kFloat));
+  } else {
+    const at::Tensor part = at::mm(dy.t(), x);
+    kernels::accumulate(pointer<float>(gradient), pointer<const kernels::BFloat16>(part), part.numel());
+  }
+}
+
+}  // namespace reckon

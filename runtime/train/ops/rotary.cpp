@@ -1,0 +1,45 @@
+#include "runtime/train/ops/rotary.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "runtime/train/kernels/rope.h"
+#include "runtime/train/ops/dispatch.h"
+
+namespace reckon {
+
+RotaryTable rotary_table(const ModelSpec& model, std::int64_t positions, at::ScalarType accumulator) {
+  RotaryTable table;
+  table.rotated =
+      static_cast<std::int64_t>(std::llround(model.rope_fraction * static_cast<double>(model.head_dim))) / 2 * 2;
+  const std::int64_t half = table.rotated / 2;
+  table.cosine = at::empty({positions, half}, accumulator);
+  table.sine = at::empty({positions, half}, accumulator);
+  with_element_type(table.cosine, [&]<class T>(T) {
+    if constexpr (!std::is_same_v<T, kernels::BFloat16>) {
+      for (std::int64_t i = 0; i < half; ++i) {
+        // The frequency and the angle are rounded as the reference implementations do.
+        const T exponent = static_cast<T>(2 * i) / static_cast<T>(table.rotated);
+        const T frequency = T(1) / static_cast<T>(std::pow(static_cast<T>(model.rope_theta), exponent));
+        for (std::int64_t position = 0; position < positions; ++position) {
+          const T angle = static_cast<T>(position) * frequency;
+          pointer<T>(table.cosine)[position * half + i] = std::cos(angle);
+          pointer<T>(table.sine)[position * half + i] = std::sin(angle);
+        }
+      }
+    }
+  });
+  return table;
+}
+
+void rotate_heads(const at::Tensor& x, std::int64_t heads, std::int64_t head_dim, const at::Tensor& positions,
+                  const RotaryTable& table, int direction) {
+  with_element_type(x, [&]<class T>(T) {
+    using A = kernels::Accumulator<T>;
+    kernels::rotate<T>(pointer<T>(x), x.size(0), x.stride(0), heads, head_dim, table.rotated,
+                       pointer<std::int32_t>(positions), pointer<A>(table.cosine), pointer<A>(table.sine), direction);
+  });
+}
+
+}  // namespace reckon
