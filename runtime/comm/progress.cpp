@@ -1,0 +1,153 @@
+#include "runtime/comm/progress.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+namespace reckon {
+namespace {
+
+// A ring usually comes soon; yielding until then is an order of magnitude faster than a sleep and lets ranks that share
+// this core run. After that the rank sleeps.
+constexpr std::int64_t kSpinNanoseconds = 60000;
+constexpr double kSleepSeconds = 0.1;  // between looks at whether the peers still live
+
+Seconds seconds_between(std::int64_t from, std::int64_t to) {
+  return Seconds(static_cast<double>(std::max<std::int64_t>(to - from, 0)) * 1e-9);
+}
+
+}  // namespace
+
+void ActiveCall::wait() {
+  wait_began_ = monotonic_nanoseconds();
+  if (!complete_.load(std::memory_order_acquire)) progress_.wait_for(*this);
+  wait_ended_ = monotonic_nanoseconds();
+}
+
+bool ActiveCall::done() {
+  return complete_.load(std::memory_order_acquire) || progress_.poll(*this);
+}
+
+OperationTime ActiveCall::time() const {
+  const std::int64_t met = std::clamp(met_, issued_, completed_);
+  const std::int64_t exposed_until = std::clamp(met, wait_began_, wait_ended_);
+  return {seconds_between(issued_, met), seconds_between(met, completed_), seconds_between(wait_began_, exposed_until),
+          seconds_between(exposed_until, wait_ended_)};
+}
+
+Progress::~Progress() {
+  stop();
+}
+
+void Progress::stop() {
+  stop_ = true;
+  bell_.ring_thread();
+  if (thread_.joinable()) thread_.join();
+  const std::lock_guard lock(engine_);
+  const auto forgotten = std::move(active_);  // destroyed last: a call may hold the owner of this object
+  const auto unseen = std::move(entering_);
+}
+
+void Progress::add(std::shared_ptr<ActiveCall> call) {
+  board_.check();
+  const bool announced = call->announce();
+  call->counted_ = !announced || call->needs_thread();
+  if (call->counted_) {
+    bell_.thread_calls.fetch_add(1);
+    if (!thread_.joinable()) thread_ = std::thread(&Progress::run_thread, this);
+  }
+  const bool wake = call->counted_ && call->ready();
+  {
+    const std::lock_guard lock(entrance_);
+    entering_.push_back(std::move(call));
+  }
+  if (wake) bell_.ring_thread();
+}
+
+void Progress::retire(ActiveCall& call) {
+  if (call.counted_) bell_.thread_calls.fetch_sub(1);
+  call.counted_ = false;
+  call.completed_ = monotonic_nanoseconds();
+  call.complete_.store(true, std::memory_order_release);
+}
+
+void Progress::advance_all() {
+  {
+    const std::lock_guard lock(entrance_);
+    std::move(entering_.begin(), entering_.end(), std::back_inserter(active_));
+    entering_.clear();
+  }
+  if (active_.empty()) return;
+  if (!board_.begin_moving()) {
+    active_.clear();
+    return;
+  }
+  try {
+    std::erase_if(active_, [this](const std::shared_ptr<ActiveCall>& call) {
+      if (!call->announce() || !call->advance()) return false;
+      retire(*call);
+      return true;
+    });
+  } catch (const Error& error) {
+    board_.fail(error.what(), error.exit_code());
+  }
+  board_.end_moving();
+}
+
+bool Progress::poll(ActiveCall& call) {
+  board_.check();
+  if (const std::unique_lock lock(engine_, std::try_to_lock); lock.owns_lock()) advance_all();
+  return call.complete_.load(std::memory_order_acquire);
+}
+
+void Progress::sleep_until_rung(std::uint32_t seen, std::int64_t spin_until) {
+  while (bell_.rings.load(std::memory_order_acquire) == seen) {
+    if (monotonic_nanoseconds() >= spin_until) return bell_.sleep_caller(seen, kSleepSeconds);
+    sched_yield();
+  }
+}
+
+void Progress::check_overdue(ActiveCall& call) {
+  const double waited = seconds_between(call.wait_began_, monotonic_nanoseconds()).value;
+  if (waited > timeout_.value) return board_.fail(call.overdue(timeout_.value), ExitCode::timeout);
+  if (waited < kSleepSeconds / 2) return;
+  if (const std::string reason = call.broken(); !reason.empty()) board_.fail(reason, ExitCode::run_failed);
+}
+
+void Progress::wait_for(ActiveCall& call) {
+  struct Waiting {  // rings come to the caller; afterwards the thread sees to those that came too late
+    Doorbell& bell;
+    std::uint32_t seen = 0;
+    explicit Waiting(Doorbell& doorbell) : bell(doorbell) { bell.caller_waits.store(1); }
+    ~Waiting() {
+      bell.caller_waits.store(0);
+      if (bell.thread_calls.load() != 0 && bell.rings.load() != seen) bell.ring_thread();
+    }
+  } waiting(bell_);
+  while (true) {
+    waiting.seen = bell_.rings.load();
+    const std::int64_t spin_until = monotonic_nanoseconds() + kSpinNanoseconds;
+    if (board_.failed()) board_.settle();
+    board_.check();
+    {
+      const std::lock_guard lock(engine_);
+      advance_all();
+    }
+    if (call.complete_.load(std::memory_order_acquire)) return;
+    check_overdue(call);
+    sleep_until_rung(waiting.seen, spin_until);
+  }
+}
+
+void Progress::run_thread() {
+  while (!stop_) {
+    const std::uint32_t seen = bell_.rings.load();
+    if (bell_.caller_waits.load() == 0) {
+      const std::lock_guard lock(engine_);
+      advance_all();
+    }
+    if (bell_.rings.load() == seen && !stop_) bell_.sleep_thread(seen, 10.0);
+  }
+}
+
+}  // namespace reckon
