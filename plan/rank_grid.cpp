@@ -3,7 +3,6 @@
 #include "plan/rank_grid.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -17,19 +16,58 @@ std::int64_t shard_size(const ParallelSpec& parallel, std::int64_t gradient_rank
   return parallel.zero_group == 0 ? gradient_ranks : parallel.zero_group;
 }
 
-/// `count` ranks that are `stride` apart, starting at `first`.
-std::vector<std::int64_t> progression(std::int64_t first, std::int64_t stride, std::int64_t count) {
-  std::vector<std::int64_t> ranks;
-  for (std::int64_t i = 0; i < count; ++i) ranks.push_back(first + i * stride);
-  return ranks;
+/// Ranks first, first + stride, ...: every group is one of these.
+struct Progression {
+  std::int64_t first = 0, stride = 1, count = 1;
+
+  std::int64_t operator[](std::int64_t i) const { return first + i * stride; }
+};
+
+/// The group that takes `count` values of a dimension, `step` values apart. `position` is the rank's place in that
+/// dimension, `unit` the rank distance of neighbouring places.
+Progression along(std::int64_t rank, std::int64_t position, std::int64_t unit, std::int64_t step, std::int64_t count) {
+  const std::int64_t place = position / step % count;
+  return {rank - place * step * unit, step * unit, count};
 }
 
-/// Members of the group that takes `count` values of a dimension, `step` values apart. `position` is the rank's place
-/// in that dimension, `unit` the rank distance of neighbouring places.
-std::vector<std::int64_t> along(std::int64_t rank, std::int64_t position, std::int64_t unit, std::int64_t step,
-                                std::int64_t count) {
-  const std::int64_t place = position / step % count;
-  return progression(rank - place * step * unit, step * unit, count);
+Progression group_of(const ParallelSpec& parallel, const Coordinates& at, Group group, std::int64_t rank) {
+  const std::int64_t tensor = parallel.tensor, context = parallel.ulysses * parallel.ring;
+  const std::int64_t gradient = context * parallel.data, shard = shard_size(parallel, gradient);
+  const std::int64_t place = at.ulysses + parallel.ulysses * (at.ring + parallel.ring * at.data);  // in gradient
+  const std::int64_t last = parallel.pipeline - 1;
+  switch (group) {
+    case Group::tensor: return along(rank, at.tensor, 1, 1, tensor);
+    case Group::ulysses: return along(rank, place, tensor, 1, parallel.ulysses);
+    case Group::ring: return along(rank, place, tensor, parallel.ulysses, parallel.ring);
+    case Group::data: return along(rank, place, tensor, context, parallel.data);
+    case Group::gradient: return along(rank, place, tensor, 1, gradient);
+    case Group::expert: return along(rank, place, tensor, 1, parallel.expert);
+    case Group::expert_gradient: return along(rank, place, tensor, parallel.expert, gradient / parallel.expert);
+    case Group::shard: return along(rank, place, tensor, 1, shard);
+    case Group::replica: return along(rank, place, tensor, shard, gradient / shard);
+    case Group::pipeline: return along(rank, at.pipeline, tensor * gradient, 1, parallel.pipeline);
+    case Group::embedding:
+      if (last == 0 || (at.pipeline != 0 && at.pipeline != last)) return {rank, 1, 1};
+      return along(rank, at.pipeline, tensor * gradient, last, 2);
+    case Group::world: return {0, 1, tensor * gradient * parallel.pipeline};
+  }
+  throw std::logic_error("unknown group");
+}
+
+struct NodeSpread {
+  std::int64_t nodes = 0, fullest = 0;
+};
+
+NodeSpread spread_over_nodes(const Progression& group, std::int64_t devices_per_node) {
+  NodeSpread spread;
+  std::int64_t node = -1, on_node = 0;
+  for (std::int64_t i = 0; i < group.count; ++i) {  // ranks ascend, so the members of one node are neighbours
+    const std::int64_t next = group[i] / devices_per_node;
+    if (next != node) ++spread.nodes, on_node = 0;
+    node = next;
+    spread.fullest = std::max(spread.fullest, ++on_node);
+  }
+  return spread;
 }
 
 }  // namespace
@@ -69,50 +107,26 @@ std::int64_t RankGrid::rank(const Coordinates& at) const {
 }
 
 std::vector<std::int64_t> RankGrid::members(Group group, std::int64_t rank) const {
-  const Coordinates at = coordinates(rank);
-  const std::int64_t tensor = parallel_.tensor, context = parallel_.ulysses * parallel_.ring;
-  const std::int64_t gradient = context * parallel_.data;
-  const std::int64_t place = at.ulysses + parallel_.ulysses * (at.ring + parallel_.ring * at.data);  // in gradient
-  const std::int64_t shard = shard_size(parallel_, gradient);
-  switch (group) {
-    case Group::tensor: return along(rank, at.tensor, 1, 1, tensor);
-    case Group::ulysses: return along(rank, place, tensor, 1, parallel_.ulysses);
-    case Group::ring: return along(rank, place, tensor, parallel_.ulysses, parallel_.ring);
-    case Group::data: return along(rank, place, tensor, context, parallel_.data);
-    case Group::gradient: return along(rank, place, tensor, 1, gradient);
-    case Group::expert: return along(rank, place, tensor, 1, parallel_.expert);
-    case Group::expert_gradient: return along(rank, place, tensor, parallel_.expert, gradient / parallel_.expert);
-    case Group::shard: return along(rank, place, tensor, 1, shard);
-    case Group::replica: return along(rank, place, tensor, shard, gradient / shard);
-    case Group::pipeline: return along(rank, at.pipeline, tensor * gradient, 1, parallel_.pipeline);
-    case Group::embedding: {
-      const std::int64_t last = parallel_.pipeline - 1;
-      if (last == 0 || (at.pipeline != 0 && at.pipeline != last)) return {rank};
-      return along(rank, at.pipeline, tensor * gradient, last, 2);
-    }
-    case Group::world: return progression(0, 1, world_size());
-  }
-  throw std::logic_error("unknown group");
+  const Progression all = group_of(parallel_, coordinates(rank), group, rank);
+  std::vector<std::int64_t> ranks;
+  for (std::int64_t i = 0; i < all.count; ++i) ranks.push_back(all[i]);
+  return ranks;
 }
 
 std::int64_t RankGrid::size(Group group) const {
-  return static_cast<std::int64_t>(members(group, 0).size());
+  return group_of(parallel_, {}, group, 0).count;
 }
 
 GroupLayout RankGrid::layout(Group group, std::int64_t devices_per_node) const {
-  const auto spread = [&](std::int64_t rank) {
-    std::map<std::int64_t, std::int64_t> by_node;
-    for (const std::int64_t member : members(group, rank)) ++by_node[member / devices_per_node];
-    return by_node;
-  };
-  const std::map<std::int64_t, std::int64_t> by_node = spread(0);
-  GroupLayout layout{size(group), 0, static_cast<std::int64_t>(by_node.size()), 1};
-  for (const auto& [node, count] : by_node) layout.ranks_per_node = std::max(layout.ranks_per_node, count);
+  const NodeSpread spread = spread_over_nodes(group_of(parallel_, {}, group, 0), devices_per_node);
+  GroupLayout layout{size(group), spread.fullest, spread.nodes, 1};
   if (layout.nodes == 1) return layout;
 
   std::set<std::int64_t> groups;  // by first member: the groups that leave the node of rank 0
-  for (std::int64_t rank = 0; rank < std::min(devices_per_node, world_size()); ++rank)
-    if (spread(rank).size() > 1) groups.insert(members(group, rank).front());
+  for (std::int64_t rank = 0; rank < std::min(devices_per_node, world_size()); ++rank) {
+    const Progression sibling = group_of(parallel_, coordinates(rank), group, rank);
+    if (spread_over_nodes(sibling, devices_per_node).nodes > 1) groups.insert(sibling.first);
+  }
   layout.siblings = static_cast<std::int64_t>(groups.size());
   return layout;
 }

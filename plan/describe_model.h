@@ -1,0 +1,21 @@
+// Where a model's weights are: the table of `reckon show MODEL`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plan/model_spec.h"
+
+namespace reckon {
+
+struct ComponentParameters {
+  std::string component;    // embedding, attention, ffn, router, experts, shared_experts, norms, head
+  std::int64_t layers = 0;  // layers that have it; 0 for embedding, final norm and head
+  std::int64_t parameters = 0;
+};
+
+/// Components in model order, those without weights left out; the parameters sum to count_parameters.
+std::vector<ComponentParameters> parameters_by_component(const ModelSpec& model);
+
+}  // namespace reckon
