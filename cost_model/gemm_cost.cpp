@@ -34,10 +34,11 @@ double element_bytes(NumberFormat format) {
   return std::max(1, payload_bits(format)) / 8.0;
 }
 
-/// Operands once in, result once out. fp8 and narrower products write 16-bit results.
+/// Operands once in, result once out. fp8 and narrower products write 16-bit results; weight gradients are added to
+/// fp32 ones: read and written beside the product's own result.
 double product_bytes(const Product& p, Pass pass, NumberFormat format) {
   const double in = element_bytes(format);
-  const double out = pass == Pass::weight_gradient ? 4.0 : std::max(2.0, in);  // gradients accumulate in fp32
+  const double out = pass == Pass::weight_gradient ? 10.0 : std::max(2.0, in);  // gradients accumulate in fp32
   return p.batch * (in * p.inner * (p.rows + p.columns) + out * p.rows * p.columns);
 }
 

@@ -29,14 +29,6 @@ double fill_loss(const AttentionShape& shape, int multiprocessors) {
   return 1.0 + 0.5 * multiprocessors / std::max(1.0, blocks);
 }
 
-double attention_bytes(const AttentionShape& s, bool backward) {
-  const auto dims = static_cast<double>(s.head_dim + s.value_dim);
-  const double once = 2.0 * dims *
-                      (static_cast<double>(s.queries) * static_cast<double>(s.heads) +
-                       static_cast<double>(s.keys) * static_cast<double>(s.kv_heads));
-  return backward ? 3.0 * once : once;  // q, k, v, o, do in; dq (fp32), dk, dv out
-}
-
 /// fp8 and fp4 products read 16-bit tensors and write narrow ones with their transpose first.
 double quantization_bytes(const GemmShape& shape, Pass pass, NumberFormat format) {
   if (payload_bits(format) > 8) return 0.0;
@@ -86,9 +78,17 @@ void time_gemm(const Plan& plan, const Op& op, OpTime& time) {
 
 void time_attention(const Plan& plan, const Op& op, OpTime& time) {
   const NumberFormat format = wide(plan.precision.compute);
-  const CostEstimate forward = attention_cost(plan.hardware, op.attention, format, false);
+  const HardwareSpec& hardware = plan.hardware;
+  if (plan.kernels.attention == AttentionKernel::unfused) {
+    time.forward = unfused_attention_cost(hardware, op.attention, plan.batch.sequence_length, format, false).seconds;
+    time.input_gradient =
+        unfused_attention_cost(hardware, op.attention, plan.batch.sequence_length, format, true).seconds;
+    return;
+  }
+  const auto bytes = [](Bytes amount) { return static_cast<double>(amount.value); };
+  const CostEstimate forward = attention_cost(hardware, op.attention, bytes(op.forward_traffic), format, false);
   time.forward = forward.seconds;
-  time.input_gradient = attention_cost(plan.hardware, op.attention, format, true).seconds;
+  time.input_gradient = attention_cost(hardware, op.attention, bytes(op.backward_traffic), format, true).seconds;
   time.provenance = forward.provenance;
 }
 
@@ -133,26 +133,51 @@ OpTime op_time(const Plan& plan, const GroupLayouts& layouts, const Op& op) {
   } else {
     if (op.kind == OpKind::gemm) time_gemm(plan, op, time);
     if (op.kind == OpKind::attention) time_attention(plan, op, time);
-    add_traffic(plan, op, time);
+    else add_traffic(plan, op, time);
   }
   time.forward_collectives = collective_times(plan, layouts, op.forward_collectives);
   time.backward_collectives = collective_times(plan, layouts, op.backward_collectives);
   return time;
 }
 
-CostEstimate attention_cost(const HardwareSpec& hardware, const AttentionShape& shape, NumberFormat format,
-                            bool backward) {
+CostEstimate attention_cost(const HardwareSpec& hardware, const AttentionShape& shape, double traffic,
+                            NumberFormat format, bool backward) {
   if (shape.pairs <= 0.0) return {Seconds(0.0), 0.0, Provenance::calibrated};
   const OpFit& fit = backward ? hardware.time.attention_backward : hardware.time.attention_forward;
+  const bool cpu = hardware.device.is_cpu;
   AttentionShape worked = shape;
-  if (!hardware.device.is_cpu) worked.pairs += kExtraKeysPerQuery * static_cast<double>(shape.queries);
+  if (!cpu) worked.pairs += kExtraKeysPerQuery * static_cast<double>(shape.queries);
   const double flops = worked.forward_flops() * (backward ? kBackwardFlops : 1.0);
-  const double loss = hardware.device.is_cpu ? 1.0
-                                             : head_dim_loss(static_cast<double>(shape.head_dim)) *
-                                                   fill_loss(shape, hardware.device.multiprocessors);
+  const double loss =
+      cpu ? 1.0
+          : head_dim_loss(static_cast<double>(shape.head_dim)) * fill_loss(shape, hardware.device.multiprocessors);
   const double compute = fit.flops_factor * loss * flops / device_peak(hardware, format).value;
-  const double bytes = fit.bytes_factor * attention_bytes(shape, backward) / hardware.device.memory_bandwidth.value;
+  const double bytes = fit.bytes_factor * traffic / hardware.device.memory_bandwidth.value;
   return {Seconds(compute + bytes + fit.constant.value), fit.relative_error, fit.provenance};
+}
+
+CostEstimate unfused_attention_cost(const HardwareSpec& hardware, const AttentionShape& shape, std::int64_t keys,
+                                    NumberFormat format, bool backward) {
+  if (shape.queries <= 0 || keys <= 0) return {Seconds(0.0), 0.0, Provenance::calibrated};
+  // One product per head and row; the mask hides results but saves no work.
+  const std::int64_t rows = std::max<std::int64_t>(1, shape.queries / keys);
+  const GemmShape scores{rows * shape.heads, keys, keys, shape.head_dim};
+  const GemmShape values{rows * shape.heads, keys, shape.value_dim, keys};
+  const double cells = static_cast<double>(scores.batch) * static_cast<double>(keys) * static_cast<double>(keys);
+  double seconds = 0.0;
+  for (const GemmShape& product : {scores, values}) {
+    if (!backward) {
+      seconds += gemm_cost(hardware, product, Pass::forward, format).seconds.value;
+      continue;
+    }
+    seconds += gemm_cost(hardware, product, Pass::input_gradient, format).seconds.value +
+               gemm_cost(hardware, product, Pass::weight_gradient, format).seconds.value;
+  }
+  // Scale, mask, softmax and dropout between the products, 16-bit scores, a dropout mask of a byte: forward reads and
+  // writes them twice, backward three times.
+  const double softmax = cells * (backward ? 13.0 : 9.0);
+  const CostEstimate pass = memory_bound_cost(hardware, hardware.time.memory_bound, softmax);
+  return {Seconds(seconds) + pass.seconds, pass.relative_error, pass.provenance};
 }
 
 CostEstimate memory_bound_cost(const HardwareSpec& hardware, const OpFit& fit, double bytes) {

@@ -22,9 +22,14 @@ class GroupLayouts {
 /// Time of `op` without the launch floor (estimate_op_times adds it over a whole section).
 OpTime op_time(const Plan& plan, const GroupLayouts& layouts, const Op& op);
 
-/// FlashAttention-like kernels: forward or backward (2.5 times the FLOPs) of the visible pairs.
-CostEstimate attention_cost(const HardwareSpec& hardware, const AttentionShape& shape, NumberFormat format,
-                            bool backward);
+/// FlashAttention-like kernels: forward or backward (2.5 times the FLOPs) of the visible pairs; `traffic` is the bytes
+/// of q, k, v, o and their gradients.
+CostEstimate attention_cost(const HardwareSpec& hardware, const AttentionShape& shape, double traffic,
+                            NumberFormat format, bool backward);
+
+/// Two products per head over whole rows of `keys` tokens with the score matrix in memory between them.
+CostEstimate unfused_attention_cost(const HardwareSpec& hardware, const AttentionShape& shape, std::int64_t keys,
+                                    NumberFormat format, bool backward);
 
 /// A kernel bound by `bytes` read and written.
 CostEstimate memory_bound_cost(const HardwareSpec& hardware, const OpFit& fit, double bytes);
