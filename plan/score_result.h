@@ -51,6 +51,7 @@ struct ScoredRow {
   std::map<std::string, std::string> assume;
   std::string status = "scored";      // or "skipped"
   std::optional<std::string> reason;  // of a skipped row
+  std::string message;                // of an unsupported one: why the plan is refused
   std::vector<std::string> assumptions;
   std::vector<std::pair<std::string, std::string>> plan;  // dotted plan key -> value as written in a plan file
   std::optional<double> measured_step_seconds, measured_tokens_per_second_per_device;

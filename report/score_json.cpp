@@ -73,6 +73,7 @@ Json row_json(const ScoredRow& row) {
           {"assume", object_of(row.assume)},
           {"status", row.status},
           {"reason", or_null(row.reason)},
+          {"message", row.message},
           {"assumptions", row.assumptions},
           {"plan", nested_overrides_json(row.plan)},
           {"measured", measured},

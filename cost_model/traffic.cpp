@@ -1,0 +1,155 @@
+#include "cost_model/traffic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "cost_model/stage_work.h"
+#include "cost_model/state_cost.h"
+#include "plan/kept_tensors.h"
+#include "plan/parameter_layout.h"
+#include "plan/rank_grid.h"
+
+namespace reckon {
+
+namespace {
+
+using Key = std::tuple<std::string, std::string, std::string>;  // group, collective, dtype
+
+struct Amount {
+  double calls = 0, bytes = 0;
+};
+
+using Traffic = std::map<Key, Amount>;
+
+class Counter {
+ public:
+  explicit Counter(const Plan& plan) : plan_(plan), grid_(plan.parallel) {}
+
+  void add(Traffic& traffic, Collective collective, Group group, double bytes, double calls,
+           NumberFormat format) const {
+    const std::int64_t ranks = grid_.size(group);
+    if (ranks <= 1 || bytes <= 0.0 || calls <= 0.0) return;
+    Amount& amount =
+        traffic[{std::string(name_of(group)), std::string(name_of(collective)), std::string(name_of(format))}];
+    amount.calls += calls;
+    amount.bytes += calls * bytes_sent_per_rank(collective, Bytes(std::llround(bytes)), static_cast<int>(ranks));
+  }
+
+  void add(Traffic& traffic, const std::vector<CollectiveCall>& calls, double times) const {
+    for (const CollectiveCall& call : calls)
+      add(traffic, call.collective, call.group, static_cast<double>(call.bytes.value), times * call.calls,
+          plan_.precision.compute);
+  }
+
+  void add_section(Traffic& traffic, const OpList& list, double times) const {
+    for (const Op& op : list.ops) {
+      add(traffic, op.forward_collectives, times);
+      add(traffic, op.backward_collectives, times);
+    }
+  }
+
+  void add_recomputed(Traffic& traffic, const OpList& list, std::int64_t stage, double times) const {
+    if (times <= 0.0) return;
+    const KeptSet kept = kept_tensors(plan_, list, plan_.activations.recompute, static_cast<int>(stage));
+    for (const int op : kept.recomputed_ops)
+      add(traffic, list.ops[static_cast<std::size_t>(op)].forward_collectives, times);
+  }
+
+ private:
+  const Plan& plan_;
+  RankGrid grid_;
+};
+
+void add_layers(const Counter& counter, const OpTimes& times, const ChunkLayers& layers, std::int64_t stage,
+                double micro_batches, Traffic& traffic) {
+  const auto count = [&](std::int64_t n) { return micro_batches * static_cast<double>(n); };
+  if (layers.embedding) counter.add_section(traffic, times.embedding.list, micro_batches);
+  counter.add_section(traffic, times.dense_layer.list, count(layers.dense));
+  counter.add_section(traffic, times.moe_layer.list, count(layers.moe));
+  if (layers.head) counter.add_section(traffic, times.head.list, micro_batches);
+  counter.add_recomputed(traffic, times.dense_layer.list, stage, count(layers.recomputed_dense));
+  counter.add_recomputed(traffic, times.moe_layer.list, stage, count(layers.recomputed_moe));
+}
+
+/// Gradients once a step (in every backward for ZeRO-2 and 3), parameters after the optimizer or around every layer.
+void add_states(const Plan& plan, const Counter& counter, LocalWeights weights, Traffic& traffic) {
+  const double bytes_per_gradient =
+      static_cast<double>(
+          storage_bytes({plan.gradients.wire, plan.activations.block, plan.activations.scale}, 1 << 16).value) /
+      (1 << 16);
+  const double bytes_per_weight = plan.precision.compute == NumberFormat::fp32 ? 4.0 : 2.0;
+  const auto micro_batches = static_cast<double>(plan.micro_batches());
+  const double reductions = plan.parallel.zero >= 2 ? micro_batches : 1.0;
+  const double buckets = static_cast<double>(gradient_buckets(plan, weights));
+  const bool exchange = plan.gradients.reduce == GradientReduce::all_to_all_sum;
+  const double gradient = weights.dense * bytes_per_gradient / std::max(1.0, buckets);
+  const NumberFormat wire = plan.gradients.wire;
+  if (plan.parallel.zero == 0) {
+    if (exchange) {
+      counter.add(traffic, Collective::all_to_all, Group::gradient, gradient, buckets, wire);
+      counter.add(traffic, Collective::all_gather, Group::gradient, gradient, buckets, wire);
+    } else {
+      counter.add(traffic, Collective::all_reduce, Group::gradient, gradient, buckets, wire);
+    }
+    counter.add(traffic, exchange ? Collective::all_to_all : Collective::all_reduce, Group::expert_gradient,
+                weights.expert * bytes_per_gradient, 1.0, wire);
+    return;
+  }
+  const Collective reduce = exchange ? Collective::all_to_all : Collective::reduce_scatter;
+  counter.add(traffic, reduce, Group::shard, gradient, buckets * reductions, wire);
+  counter.add(traffic, Collective::all_reduce, Group::replica, gradient / static_cast<double>(shard_ranks(plan)),
+              buckets * reductions, wire);
+  counter.add(traffic, reduce, Group::expert_gradient, weights.expert * bytes_per_gradient, reductions, wire);
+  const double gathers = plan.parallel.zero >= 3 ? 2.0 * micro_batches : 1.0;
+  const NumberFormat format = plan.precision.compute == NumberFormat::fp32 ? NumberFormat::fp32 : NumberFormat::bf16;
+  counter.add(traffic, Collective::all_gather, Group::shard, weights.dense * bytes_per_weight / std::max(1.0, buckets),
+              gathers * buckets, format);
+  counter.add(traffic, Collective::all_gather, Group::expert_gradient, weights.expert * bytes_per_weight, gathers,
+              format);
+}
+
+void add_messages(const Plan& plan, const Counter& counter, std::int64_t stage, Traffic& traffic) {
+  if (plan.parallel.pipeline == 1) return;
+  const std::int64_t tokens = plan.batch.micro_batch * plan.batch.sequence_length / plan.context();
+  const std::int64_t share = plan.parallel.sequence ? plan.parallel.tensor : 1;
+  const double width = plan.precision.compute == NumberFormat::fp32 ? 4.0 : 2.0;
+  const double bytes = static_cast<double>(tokens * plan.model.hidden / share) * width;
+  const auto per_chunk = static_cast<double>(plan.micro_batches());
+  double messages = 0.0;  // outputs to the next virtual stage, input gradients to the previous one
+  for (std::int64_t chunk = 0; chunk < plan.parallel.chunks; ++chunk) {
+    const std::int64_t virtual_stage = chunk * plan.parallel.pipeline + stage;
+    messages += virtual_stage + 1 < plan.virtual_stages() ? per_chunk : 0.0;
+    messages += virtual_stage > 0 ? per_chunk : 0.0;
+  }
+  counter.add(traffic, Collective::send_receive, Group::pipeline, bytes, messages, plan.precision.compute);
+}
+
+}  // namespace
+
+std::vector<TrafficEntry> step_traffic(const Plan& plan, const OpTimes& times) {
+  const Counter counter(plan);
+  const SectionElements elements = section_elements(plan.model, plan.parallel.tensor, plan.parallel.expert);
+  Traffic worst;
+  for (std::int64_t stage = 0; stage < plan.parallel.pipeline; ++stage) {
+    Traffic traffic;
+    for (const ChunkLayers& layers : chunk_layers(plan, stage))
+      add_layers(counter, times, layers, stage, static_cast<double>(plan.micro_batches()), traffic);
+    add_states(plan, counter, stage_weights(plan, elements, stage), traffic);
+    add_messages(plan, counter, stage, traffic);
+    if (plan.model.tied_head && (stage == 0 || stage + 1 == plan.parallel.pipeline))
+      counter.add(traffic, Collective::all_reduce, Group::embedding,
+                  static_cast<double>(elements.tied_table) * payload_bits(plan.gradients.wire) / 8.0, 1.0,
+                  plan.gradients.wire);
+    for (const auto& [key, amount] : traffic)
+      if (amount.bytes > worst[key].bytes) worst[key] = amount;
+  }
+  std::vector<TrafficEntry> entries;
+  for (const auto& [key, amount] : worst)
+    entries.push_back(
+        {std::get<0>(key), std::get<1>(key), std::get<2>(key), std::llround(amount.calls), std::llround(amount.bytes)});
+  return entries;
+}
+
+}  // namespace reckon
