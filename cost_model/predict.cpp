@@ -1,0 +1,58 @@
+#include "cost_model/predict.h"
+
+#include <algorithm>
+
+#include "cost_model/assumptions.h"
+#include "cost_model/estimate_op_times.h"
+#include "cost_model/gemm_cost.h"
+#include "cost_model/intervals.h"
+#include "cost_model/model_flops.h"
+#include "cost_model/step_time.h"
+#include "cost_model/traffic.h"
+#include "plan/parameters.h"
+
+namespace reckon {
+
+namespace {
+
+StepSummary step_summary(const Plan& plan, const StepTime& time, const AttentionWork& work) {
+  StepSummary step;
+  step.seconds = time.total;
+  const double factor = interval_factor(step_time_deviation(plan, time.components));
+  step.interval_low = time.total * (1.0 / factor);
+  step.interval_high = time.total * factor;
+  step.tokens = plan.batch.global_batch * plan.batch.sequence_length;
+  step.useful_tokens = step.tokens;
+  const auto devices = static_cast<double>(plan.world_size());
+  step.tokens_per_second_per_device = static_cast<double>(step.tokens) / (time.total.value * devices);
+  step.useful_tokens_per_second_per_device = static_cast<double>(step.useful_tokens) / (time.total.value * devices);
+  step.model_flops = model_flops(plan, work);
+  const double peak_flops = device_peak(plan.hardware, plan.precision.compute).value * devices * time.total.value;
+  step.mfu = step.model_flops.value / peak_flops;
+  step.hfu = (step.model_flops + recomputed_flops(plan, work)).value / peak_flops;
+  step.bubble_fraction = time.bubble_fraction;
+  return step;
+}
+
+}  // namespace
+
+StepProfile predict(const Plan& resolved) {
+  StepProfile profile;
+  profile.source = ProfileSource::predicted;
+  profile.plan = resolved;
+  profile.world_size = resolved.world_size();
+  profile.parameters = count_parameters(resolved.model);
+  profile.active_parameters = count_active_parameters(resolved.model);
+
+  const OpTimes times = estimate_op_times(resolved);
+  const StepTime time = step_time(resolved, times);
+  profile.step = step_summary(resolved, time,
+                              times.dense_layer.work.pairs_per_row > 0 ? times.dense_layer.work : times.moe_layer.work);
+  profile.time = time.components;
+  profile.traffic = step_traffic(resolved, times);
+  profile.assumptions = assumptions(resolved, times);
+  profile.warnings = warnings(profile);
+  return profile;
+}
+
+}  // namespace reckon

@@ -1,0 +1,36 @@
+// Fills what a plan leaves to the tool, one choice per function.
+#include "cost_model/predict.h"
+#include "plan/pipeline_schedule.h"
+
+namespace reckon {
+
+namespace {
+
+void resolve_nodes(Plan& plan) {
+  const std::int64_t devices = plan.hardware.devices_per_node;
+  if (plan.nodes == 0 && devices > 0) plan.nodes = (plan.world_size() + devices - 1) / devices;
+}
+
+void resolve_shards(Plan& plan) {
+  if (plan.parallel.zero > 0 && plan.parallel.zero_group == 0)
+    plan.parallel.zero_group = plan.parallel.data * plan.context();
+}
+
+/// Of whole rows in one document, the mirrored chunks of zigzag are balanced; without a ring nothing is placed.
+void resolve_placement(Plan& plan) {
+  if (plan.documents.placement != Placement::automatic) return;
+  plan.documents.placement = plan.parallel.ring > 1 ? Placement::zigzag : Placement::contiguous;
+}
+
+}  // namespace
+
+Plan resolve(const Plan& plan) {
+  Plan resolved = plan;
+  resolve_nodes(resolved);
+  resolve_shards(resolved);
+  resolve_placement(resolved);
+  resolved.parallel.layers_per_stage = layers_per_virtual_stage(resolved);
+  return resolved;
+}
+
+}  // namespace reckon
