@@ -23,12 +23,12 @@ enum class ActivationClass {
   up,
   ffn_hidden,    // first product of an FFN without gate
   down_input,    // activation output, input of the down product
-  router,        // routing scores and indices
+  router,        // routing probabilities
   expert_input,  // tokens as dispatched to local experts
   latent,        // MLA's compressed q and kv
   head_input,    // normed input of the head
   logits,
-  tokens,     // token ids and targets
+  tokens,     // token ids, targets, routing indices
   transient,  // never kept
 };
 

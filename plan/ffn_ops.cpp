@@ -38,7 +38,7 @@ Routing add_router(OpListBuilder& builder, int input) {
   const MoeSpec& moe = builder.model().moe;
   const LocalShape& s = builder.shape;
   const int probabilities = builder.tensor32("router_probabilities", ActivationClass::router, s.rows * moe.experts);
-  const int indices = builder.tensor32("router_indices", ActivationClass::router, s.rows * moe.experts_per_token);
+  const int indices = builder.tensor32("router_indices", ActivationClass::tokens, s.rows * moe.experts_per_token);
   Op op;
   op.name = "router";
   op.kind = OpKind::gemm;

@@ -48,7 +48,7 @@ struct Tensor {
   NumberFormat format = NumberFormat::bf16;
   int storage_of = -1;  // index of the tensor whose storage it shares (a view or an in-place result); -1 = its own
 
-  Bytes bytes() const { return storage_bytes({format}, elements); }
+  Bytes bytes() const { return Bytes(elements * (payload_bits(format) / 8)); }
 };
 
 struct Op {

@@ -103,6 +103,18 @@ bool is_affine(NumberFormat format) {
   return row_of(format).affine;
 }
 
+NumberFormat with_bits(NumberFormat format, int bits) {
+  const FormatRow& row = row_of(format);
+  if (!row.block_scaled || row.payload_bits == bits) return format;
+  if (bits < 2 || bits > 8) throw std::logic_error("storage widths go from 2 to 8 bits");
+  const bool integer = row.name.starts_with("int") || row.affine;
+  if (!integer && bits == 4) return NumberFormat::fp4_e2m1;
+  if (!integer && bits == 6) return NumberFormat::fp6_e2m3;
+  if (!integer && bits == 8) return NumberFormat::fp8_e4m3;
+  const NumberFormat widest = row.affine ? NumberFormat::uint8 : NumberFormat::int8;
+  return static_cast<NumberFormat>(static_cast<int>(widest) + 8 - bits);  // the enumeration descends from 8 to 2 bits
+}
+
 Storage with_fixed_blocks(Storage storage) {
   if (storage.format == NumberFormat::mxfp4) return {storage.format, 32, ScaleFormat::e8m0};
   if (storage.format == NumberFormat::nvfp4) return {storage.format, 16, ScaleFormat::e4m3};

@@ -55,6 +55,10 @@ bool is_block_scaled(NumberFormat format);
 /// uint formats: a block has a minimum beside its scale.
 bool is_affine(NumberFormat format);
 
+/// The format of the same family with `bits` payload bits: int4 -> int5; floating formats go by what exists: fp4_e2m1
+/// and nf4 become int5, fp6_e2m3, int7, fp8_e4m3. Unscaled formats stay. Throws std::logic_error outside 2..8.
+NumberFormat with_bits(NumberFormat format, int bits);
+
 /// How a tensor is stored: format, block length and scale type (both ignored unless block-scaled).
 struct Storage {
   NumberFormat format = NumberFormat::bf16;

@@ -74,7 +74,10 @@ int add_norm(OpListBuilder& builder, std::string_view name, int input, std::int6
 }
 
 Bytes weight_gradient_workspace(const OpListBuilder& builder, std::int64_t weights) {
-  return builder.plan.gradients.stored == builder.plan.precision.compute ? Bytes(0) : builder.bytes(weights);
+  const NumberFormat stored = builder.plan.gradients.stored, compute = builder.plan.precision.compute;
+  const bool accumulates_in_product =
+      stored == compute || (!is_block_scaled(stored) && !builder.plan.hardware.device.is_cpu);
+  return accumulates_in_product ? Bytes(0) : builder.bytes(weights);
 }
 
 namespace {

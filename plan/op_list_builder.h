@@ -73,8 +73,9 @@ int add_residual(OpListBuilder& builder, std::string_view name, int stream, int 
 int add_activation(OpListBuilder& builder, std::string_view name, const std::vector<int>& inputs, std::int64_t rows,
                    std::int64_t width, std::string_view output_name);
 
-/// Bytes of the temporary that holds a weight gradient in compute format before it is added to the stored gradient;
-/// none when the product accumulates straight into it.
+/// Bytes of the temporary that holds a weight gradient in compute format before it is added to the stored gradient.
+/// None when the product accumulates straight into it: same format, or a GPU kernel that widens (Megatron's gradient
+/// accumulation fusion).
 Bytes weight_gradient_workspace(const OpListBuilder& builder, std::int64_t weights);
 
 /// Attention from the normed input [rows, h] to the projection's output [rows, h], which it returns.
