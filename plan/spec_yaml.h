@@ -10,8 +10,8 @@
 
 namespace reckon {
 
-/// A model file's mapping (YAML of configs/models or a Hugging Face config.json). Throws ConfigError listing every wrong
-/// key with file, line and column.
+/// A model file's mapping (YAML of configs/models or a Hugging Face config.json). Throws ConfigError listing every
+/// wrong key with file, line and column.
 ModelSpec read_model(const YamlValue& document, const std::string& file);
 YamlValue model_yaml(const ModelSpec& model);
 
