@@ -17,13 +17,23 @@ namespace {
 // ---- reading -------------------------------------------------------------------------------------------------------
 
 template <class T>
-void positive(YamlReader& reader, std::string_view key, const T& value) {
-  if (reader.has(key) && !(value > T{})) reader.error(key, fmt::format("'{}' must be above 0", key));
+void read_positive(YamlReader& reader, std::string_view key, T& value) {
+  if (reader.read(key, value) && !(value > T{})) reader.error(key, fmt::format("'{}' must be above 0", key));
 }
 
 template <class T>
-void not_negative(YamlReader& reader, std::string_view key, const T& value) {
-  if (reader.has(key) && value < T{}) reader.error(key, fmt::format("'{}' must not be negative", key));
+void read_not_negative(YamlReader& reader, std::string_view key, T& value) {
+  if (reader.read(key, value) && value < T{}) reader.error(key, fmt::format("'{}' must not be negative", key));
+}
+
+template <class T>
+void require_positive(YamlReader& reader, std::string_view key, T& value) {
+  if (reader.require(key, value) && !(value > T{})) reader.error(key, fmt::format("'{}' must be above 0", key));
+}
+
+template <class T>
+void require_not_negative(YamlReader& reader, std::string_view key, T& value) {
+  if (reader.require(key, value) && value < T{}) reader.error(key, fmt::format("'{}' must not be negative", key));
 }
 
 void read_peak(YamlReader& reader, DeviceSpec& device) {
@@ -31,8 +41,8 @@ void read_peak(YamlReader& reader, DeviceSpec& device) {
   if (!peak) return;
   for (const NumberFormat format : all_number_formats()) {
     FlopsPerSecond rate;
-    if (peak->read(name_of(format), rate)) device.peak[format] = rate;
-    positive(*peak, name_of(format), rate);
+    read_positive(*peak, name_of(format), rate);
+    if (peak->has(name_of(format))) device.peak[format] = rate;
   }
   peak->finish();
 }
@@ -42,34 +52,25 @@ void read_device(YamlReader reader, DeviceSpec& device) {
   reader.read("vendor", device.vendor);
   read_peak(reader, device);
   if (!reader.has("peak")) reader.error("peak", "the key 'peak' is missing: dense compute rate by number format");
-  reader.require("memory", device.memory);
-  positive(reader, "memory", device.memory);
-  reader.require("memory_bandwidth", device.memory_bandwidth);
-  positive(reader, "memory_bandwidth", device.memory_bandwidth);
-  reader.read("multiprocessors", device.multiprocessors);
-  not_negative(reader, "multiprocessors", device.multiprocessors);
+  require_positive(reader, "memory", device.memory);
+  require_positive(reader, "memory_bandwidth", device.memory_bandwidth);
+  read_not_negative(reader, "multiprocessors", device.multiprocessors);
   reader.read("is_cpu", device.is_cpu);
   reader.finish();
 }
 
 void read_link(YamlReader reader, LinkSpec& link) {
-  reader.require("bandwidth", link.bandwidth);
-  positive(reader, "bandwidth", link.bandwidth);
-  reader.require("latency", link.latency);
-  not_negative(reader, "latency", link.latency);
+  require_positive(reader, "bandwidth", link.bandwidth);
+  require_not_negative(reader, "latency", link.latency);
   reader.read("switched", link.switched);
   reader.finish();
 }
 
 void read_fit(YamlReader reader, OpFit& fit) {
-  reader.read("flops_factor", fit.flops_factor);
-  not_negative(reader, "flops_factor", fit.flops_factor);
-  reader.read("bytes_factor", fit.bytes_factor);
-  not_negative(reader, "bytes_factor", fit.bytes_factor);
-  reader.read("constant", fit.constant);
-  not_negative(reader, "constant", fit.constant);
-  reader.read("relative_error", fit.relative_error);
-  not_negative(reader, "relative_error", fit.relative_error);
+  read_not_negative(reader, "flops_factor", fit.flops_factor);
+  read_not_negative(reader, "bytes_factor", fit.bytes_factor);
+  read_not_negative(reader, "constant", fit.constant);
+  read_not_negative(reader, "relative_error", fit.relative_error);
   reader.read("provenance", fit.provenance);
   reader.finish();
 }
@@ -77,20 +78,13 @@ void read_fit(YamlReader reader, OpFit& fit) {
 CollectiveFit read_collective(YamlReader reader) {
   CollectiveFit fit;
   reader.require("collective", fit.collective);
-  reader.read("ranks_per_node", fit.ranks_per_node);
-  positive(reader, "ranks_per_node", fit.ranks_per_node);
-  reader.read("nodes", fit.nodes);
-  positive(reader, "nodes", fit.nodes);
-  reader.read("siblings", fit.siblings);
-  positive(reader, "siblings", fit.siblings);
-  reader.require("alpha", fit.alpha);
-  not_negative(reader, "alpha", fit.alpha);
-  reader.read("gamma_seconds_per_sqrt_byte", fit.gamma_seconds_per_sqrt_byte);
-  not_negative(reader, "gamma_seconds_per_sqrt_byte", fit.gamma_seconds_per_sqrt_byte);
-  reader.require("bandwidth", fit.bandwidth);
-  positive(reader, "bandwidth", fit.bandwidth);
-  reader.read("relative_error", fit.relative_error);
-  not_negative(reader, "relative_error", fit.relative_error);
+  read_positive(reader, "ranks_per_node", fit.ranks_per_node);
+  read_positive(reader, "nodes", fit.nodes);
+  read_positive(reader, "siblings", fit.siblings);
+  require_not_negative(reader, "alpha", fit.alpha);
+  read_not_negative(reader, "gamma_seconds_per_sqrt_byte", fit.gamma_seconds_per_sqrt_byte);
+  require_positive(reader, "bandwidth", fit.bandwidth);
+  read_not_negative(reader, "relative_error", fit.relative_error);
   reader.read("provenance", fit.provenance);
   reader.finish();
   return fit;
@@ -101,13 +95,11 @@ GemmSample read_gemm_sample(YamlReader reader) {
   reader.read("batch", sample.batch);
   for (const auto& [key, value] :
        {std::pair<const char*, std::int64_t*>{"m", &sample.m}, {"n", &sample.n}, {"k", &sample.k}}) {
-    reader.require(key, *value);
-    positive(reader, key, *value);
+    require_positive(reader, key, *value);
   }
   reader.read("pass", sample.pass);
   reader.read("format", sample.format);
-  reader.require("seconds", sample.seconds);
-  positive(reader, "seconds", sample.seconds);
+  require_positive(reader, "seconds", sample.seconds);
   reader.finish();
   return sample;
 }
@@ -116,10 +108,8 @@ OpSample read_op_sample(YamlReader reader) {
   OpSample sample;
   reader.require("op", sample.op);
   reader.require("shape", sample.shape);
-  reader.require("forward", sample.forward);
-  not_negative(reader, "forward", sample.forward);
-  reader.read("backward", sample.backward);
-  not_negative(reader, "backward", sample.backward);
+  require_not_negative(reader, "forward", sample.forward);
+  read_not_negative(reader, "backward", sample.backward);
   reader.finish();
   return sample;
 }
@@ -139,14 +129,10 @@ void read_fits(YamlReader& reader, TimeConstants& time) {
 
 void read_time(YamlReader reader, TimeConstants& time) {
   read_fits(reader, time);
-  reader.read("launch", time.launch);
-  not_negative(reader, "launch", time.launch);
-  reader.read("overlap_compute_slowdown", time.overlap_compute_slowdown);
-  positive(reader, "overlap_compute_slowdown", time.overlap_compute_slowdown);
-  reader.read("overlap_communication_slowdown", time.overlap_communication_slowdown);
-  positive(reader, "overlap_communication_slowdown", time.overlap_communication_slowdown);
-  reader.read("global_factor", time.global_factor);
-  positive(reader, "global_factor", time.global_factor);
+  read_not_negative(reader, "launch", time.launch);
+  read_positive(reader, "overlap_compute_slowdown", time.overlap_compute_slowdown);
+  read_positive(reader, "overlap_communication_slowdown", time.overlap_communication_slowdown);
+  read_positive(reader, "global_factor", time.global_factor);
   for (YamlReader& sample : reader.children("gemm_samples")) time.gemm_samples.push_back(read_gemm_sample(sample));
   for (YamlReader& sample : reader.children("op_samples")) time.op_samples.push_back(read_op_sample(sample));
   for (YamlReader& fit : reader.children("collectives")) time.collectives.push_back(read_collective(fit));
@@ -301,19 +287,15 @@ HardwareSpec read_hardware(const YamlValue& document, const std::string& file) {
   reader.read("source", hardware.source);
   if (auto device = reader.child("device")) read_device(*device, hardware.device);
   if (!reader.has("device")) reader.error("device", "the key 'device' is missing");
-  reader.require("devices_per_node", hardware.devices_per_node);
-  positive(reader, "devices_per_node", hardware.devices_per_node);
+  require_positive(reader, "devices_per_node", hardware.devices_per_node);
   if (auto link = reader.child("intra_node")) read_link(*link, hardware.intra_node);
   if (!reader.has("intra_node"))
     reader.error("intra_node", "the key 'intra_node' is missing: links between devices of a node");
   if (auto link = reader.child("inter_node")) read_link(*link, hardware.inter_node);
   if (!reader.has("inter_node")) reader.error("inter_node", "the key 'inter_node' is missing: network per device");
-  reader.read("context", hardware.context);
-  not_negative(reader, "context", hardware.context);
-  reader.read("communicator", hardware.communicator);
-  not_negative(reader, "communicator", hardware.communicator);
-  reader.read("cores", hardware.cores);
-  not_negative(reader, "cores", hardware.cores);
+  read_not_negative(reader, "context", hardware.context);
+  read_not_negative(reader, "communicator", hardware.communicator);
+  read_not_negative(reader, "cores", hardware.cores);
   if (auto time = reader.child("time")) read_time(*time, hardware.time);
   if (auto provenance = reader.child("provenance")) read_provenance(*provenance, hardware.provenance);
   reader.finish();

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "plan/method_preset.h"
 #include "plan/plan_schema.h"
@@ -49,12 +50,23 @@ class PlanLoader {
     follow_defaults();
     check_required();
     load_model_and_hardware();
-    if (!errors_.empty()) throw ConfigError(std::move(errors_));
+    if (!errors_.empty()) throw ConfigError(in_file_order());
     plan_.source_file = file_;
     return std::move(plan_);
   }
 
  private:
+  /// Errors of the plan file by place, those without one last; then overrides and other files as they came.
+  std::vector<Diagnostic> in_file_order() {
+    const auto order = [&](const Diagnostic& one) {
+      const bool own = one.file == file_;
+      return own ? std::tuple(0, one.line == 0, one.line, one.column) : std::tuple(1, false, 0, 0);
+    };
+    std::stable_sort(errors_.begin(), errors_.end(),
+                     [&](const Diagnostic& a, const Diagnostic& b) { return order(a) < order(b); });
+    return std::move(errors_);
+  }
+
   static bool is_section(std::string_view path) {
     const std::string start = std::string(path) + ".";
     return std::any_of(plan_keys().begin(), plan_keys().end(),

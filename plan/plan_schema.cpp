@@ -581,6 +581,7 @@ std::string unknown_plan_key(std::string_view path) {
   std::vector<std::string> paths, elsewhere;
   for (const PlanKey& key : plan_keys()) {
     paths.push_back(key.path);
+    paths.push_back(key.path.substr(0, key.path.find('.')));  // sections
     if (last_part(key.path) == last_part(path)) elsewhere.push_back(key.path);
   }
   const std::string shown = describe(YamlValue::scalar(std::string(path)));
@@ -591,10 +592,10 @@ std::string unknown_plan_key(std::string_view path) {
     return fmt::format("unknown key {}; did you mean '{}'?", shown, nearest);
   }
   std::vector<std::string> leaves;
-  for (const std::string& one : paths) leaves.push_back(last_part(one));
+  for (const PlanKey& key : plan_keys()) leaves.push_back(last_part(key.path));
   if (const std::string leaf = nearest_name(last_part(path), leaves); !leaf.empty()) {
     const auto index = std::find(leaves.begin(), leaves.end(), leaf) - leaves.begin();
-    return fmt::format("unknown key {}; did you mean '{}'?", shown, paths[static_cast<std::size_t>(index)]);
+    return fmt::format("unknown key {}; did you mean '{}'?", shown, plan_keys()[static_cast<std::size_t>(index)].path);
   }
   return fmt::format("unknown key {}; the keys are listed in configs/README.md", shown);
 }

@@ -128,7 +128,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void start(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YamlValue::Kind kind) {
     check_tag(mark, tag);
-    if (expects_key()) fail(mark, "a key must be plain text, not a list or mapping");
+    if (expects_key()) fail(mark, "a list or mapping stands where a key is expected; is a closing bracket missing?");
     if (static_cast<int>(open_.size()) >= kDeepest) too_deep(mark);
     open_.push_back({node(mark, kind), anchor, {}, false});
   }
