@@ -9,14 +9,14 @@ namespace reckon {
 
 namespace {
 
-// NCCL's protocols: the share of the link's bandwidth and the latency of a step relative to the Simple protocol. Base
-// latencies are the tuning table's; steps: NVLink 0.6 / 1.9 / 3.4 us, network 2.7 / 4.0 / 14 us.
+// NCCL's protocols: base latency, the latency of a step in units of the link's latency, and the share of the link's
+// bandwidth. The tuning table has 6.6 / 14 / 8.4 us of base and steps of 0.6 / 1.9 / 3.4 us on NVLink, 1.0 / 2.5 / 5.7
+// us on PCIe and 2.7 / 4.0 / 14 us on a network, for LL, LL128 and Simple.
 struct Protocol {
   double base_us, step_share, bandwidth_share;
   bool needs_switch;
 };
-constexpr std::array<Protocol, 3> kProtocols{
-    {{6.6, 0.19, 0.4, false}, {14.0, 0.4, 0.92, true}, {8.4, 1.0, 1.0, false}}};
+constexpr std::array<Protocol, 3> kProtocols{{{6.6, 0.4, 0.4, false}, {14.0, 1.0, 0.92, true}, {8.4, 2.0, 1.0, false}}};
 
 // Share of the wire rate that large messages reach, from measured asymptotes of nccl-tests on 8 GPUs: A100 0.77, H100
 // ring 0.80, B200 0.78 for all-reduce; 0.71-0.74 for gather and scatter; 0.63-0.70 for all-to-all. PCIe boxes without
