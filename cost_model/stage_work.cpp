@@ -84,6 +84,7 @@ struct SectionWork {
 SectionWork section_work(const Plan& plan, const OpTimes& times, const SectionTimes& section, Recompute recompute,
                          std::int64_t stage) {
   SectionWork work;
+  if (section.ops.empty()) return work;  // the model has no such layer
   work.gather = section.parameter_gather;
   work.reduce = section.gradient_reduce;
   const KeptSet kept = kept_tensors(plan, section.list, recompute, static_cast<int>(stage));

@@ -51,7 +51,7 @@ class Counter {
   }
 
   void add_recomputed(Traffic& traffic, const OpList& list, std::int64_t stage, double times) const {
-    if (times <= 0.0) return;
+    if (times <= 0.0 || list.ops.empty()) return;
     const KeptSet kept = kept_tensors(plan_, list, plan_.activations.recompute, static_cast<int>(stage));
     for (const int op : kept.recomputed_ops)
       add(traffic, list.ops[static_cast<std::size_t>(op)].forward_collectives, times);
