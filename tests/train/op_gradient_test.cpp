@@ -165,44 +165,43 @@ TEST_F(OpGradient, PlainActivationsAgreeWithAutograd) {
 
 TEST_F(OpGradient, CrossEntropyAgreesWithAutogradAndSkipsPadding) {
   const at::Tensor logits = random({6, 11}) * 3.0;
-  const at::Tensor targets = at::tensor({3, 0, 10, -1, 5, 5}, at::kLong);
+  const at::Tensor targets = at::tensor({3, 0, 10, -1, 5, 5}, at::kInt);
   const at::Tensor leaf_x = leaf(logits);
-  const at::Tensor expected = at::cross_entropy_loss(leaf_x, targets, {}, at::Reduction::Sum, /*ignore_index=*/-1);
+  const at::Tensor expected =
+      at::cross_entropy_loss(leaf_x, targets.to(at::kLong), {}, at::Reduction::Sum, /*ignore_index=*/-1);
   (expected * 0.25).backward();
 
-  const at::Tensor gradient = logits.clone();
-  const LossResult loss = cross_entropy_forward(gradient, targets, {});
-  EXPECT_NEAR(loss.sum, expected.item<double>(), kRounding * 100.0);
-  cross_entropy_backward(gradient, targets, loss.log_sum_exp, 0.25, 0);
+  const at::Tensor gradient = logits.clone(), log_sum_exp = at::empty({6}, at::kDouble);
+  const double loss = cross_entropy_forward(gradient, targets, {}, log_sum_exp);
+  EXPECT_NEAR(loss, expected.item<double>(), kRounding * 100.0);
+  cross_entropy_backward(gradient, targets, {}, log_sum_exp, 0.25);
   expect_equal(gradient, leaf_x.grad());
 }
 
-// One rank holds columns 0 to 4, the other 5 to 10; the reductions are done by hand.
+// One rank holds columns 0 to 5, the other 6 to 10 and one column of padding; the reductions are done by hand.
 TEST_F(OpGradient, CrossEntropyOverTwoColumnPartsEqualsTheWhole) {
   const at::Tensor logits = random({4, 11});
-  const at::Tensor targets = at::tensor({3, 0, 10, 5}, at::kLong);
-  at::Tensor whole = logits.clone();
-  const LossResult expected = cross_entropy_forward(whole, targets, {});
-  cross_entropy_backward(whole, targets, expected.log_sum_exp, 1.0, 0);
+  const at::Tensor targets = at::tensor({3, 0, 10, 5}, at::kInt);
+  const at::Tensor whole = logits.clone(), expected = at::empty({4}, at::kDouble);
+  const double expected_loss = cross_entropy_forward(whole, targets, {}, expected);
+  cross_entropy_backward(whole, targets, {}, expected, 1.0);
 
-  const at::Tensor parts[2] = {logits.slice(1, 0, 5).contiguous(), logits.slice(1, 5).contiguous()};
-  const std::int64_t first[2] = {0, 5};
+  const at::Tensor padding = at::full({4, 1}, 99.0, at::kDouble);
+  const at::Tensor parts[2] = {logits.slice(1, 0, 6).contiguous(), at::cat({logits.slice(1, 6), padding}, 1)};
+  const at::Tensor gradients[2] = {whole.slice(1, 0, 6), at::cat({whole.slice(1, 6), at::zeros_like(padding)}, 1)};
   for (int rank = 0; rank < 2; ++rank) {
-    const at::Tensor other = parts[1 - rank];
-    bool adds_exponentials = true;  // the first sum is that of exponentials, the second that of target logits
     VocabularyGroup group;
-    group.first_column = first[rank];
+    group.first_column = rank * 6;
+    group.columns = rank == 0 ? 6 : 5;
     group.maximum = [&](const at::Tensor& maximum) { maximum.copy_(logits.amax(1)); };
-    group.sum = [&](const at::Tensor& sum) {
-      if (adds_exponentials) sum.add_((other - logits.amax(1, true)).exp().sum(1));
-      else sum.copy_(logits.gather(1, targets.unsqueeze(1)).squeeze(1));
-      adds_exponentials = false;
+    group.sum = [&](const at::Tensor& sums) {
+      sums[0].copy_((logits - logits.amax(1, true)).exp().sum(1));
+      sums[1].copy_(logits.gather(1, targets.to(at::kLong).unsqueeze(1)).squeeze(1));
     };
-    const at::Tensor part = parts[rank].clone();
-    const LossResult loss = cross_entropy_forward(part, targets, group);
-    EXPECT_NEAR(loss.sum, expected.sum, 1e-12 * 100.0);
-    cross_entropy_backward(part, targets, loss.log_sum_exp, 1.0, first[rank]);
-    expect_equal(part, whole.slice(1, first[rank], first[rank] + part.size(1)));
+    const at::Tensor part = parts[rank].clone(), log_sum_exp = at::empty({4}, at::kDouble);
+    EXPECT_NEAR(cross_entropy_forward(part, targets, group, log_sum_exp), expected_loss, kRounding * 100.0);
+    cross_entropy_backward(part, targets, group, log_sum_exp, 1.0);
+    expect_equal(part, gradients[rank]);
   }
 }
 

@@ -33,7 +33,7 @@ RECKON_VECTOR_CLONES void bias_gradient(const T* dy, Accumulator<T>* gradient, s
 }
 
 template <class T>
-void gather_rows(const T* table, const std::int64_t* tokens, T* out, std::int64_t rows, std::int64_t width,
+void gather_rows(const T* table, const std::int32_t* tokens, T* out, std::int64_t rows, std::int64_t width,
                  std::int64_t first, std::int64_t table_rows) {
   for (std::int64_t row = 0; row < rows; ++row, out += width) {
     const std::int64_t index = tokens[row] - first;
@@ -43,7 +43,7 @@ void gather_rows(const T* table, const std::int64_t* tokens, T* out, std::int64_
 }
 
 template <class T>
-RECKON_VECTOR_CLONES void scatter_rows(const T* dy, const std::int64_t* tokens, Accumulator<T>* gradient,
+RECKON_VECTOR_CLONES void scatter_rows(const T* dy, const std::int32_t* tokens, Accumulator<T>* gradient,
                                        std::int64_t rows, std::int64_t width, std::int64_t first,
                                        std::int64_t table_rows) {
   for (std::int64_t row = 0; row < rows; ++row, dy += width) {
@@ -77,9 +77,9 @@ RECKON_VECTOR_CLONES void to_float(const BFloat16* source, float* target, std::i
   template void accumulate<T>(Accumulator<T>*, const T*, std::int64_t);                                     \
   template void add_bias<T>(T*, const T*, std::int64_t, std::int64_t);                                      \
   template void bias_gradient<T>(const T*, Accumulator<T>*, std::int64_t, std::int64_t);                    \
-  template void gather_rows<T>(const T*, const std::int64_t*, T*, std::int64_t, std::int64_t, std::int64_t, \
+  template void gather_rows<T>(const T*, const std::int32_t*, T*, std::int64_t, std::int64_t, std::int64_t, \
                                std::int64_t);                                                               \
-  template void scatter_rows<T>(const T*, const std::int64_t*, Accumulator<T>*, std::int64_t, std::int64_t, \
+  template void scatter_rows<T>(const T*, const std::int32_t*, Accumulator<T>*, std::int64_t, std::int64_t, \
                                 std::int64_t, std::int64_t);                                                \
   template void copy_rows<T>(T*, std::int64_t, const T*, std::int64_t, std::int64_t, std::int64_t)
 RECKON_INSTANTIATE(float);

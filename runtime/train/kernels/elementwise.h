@@ -25,12 +25,12 @@ void bias_gradient(const T* dy, Accumulator<T>* gradient, std::int64_t rows, std
 
 /// out[row] = table[tokens[row] - first], zeros where the token is another rank's.
 template <class T>
-void gather_rows(const T* table, const std::int64_t* tokens, T* out, std::int64_t rows, std::int64_t width,
+void gather_rows(const T* table, const std::int32_t* tokens, T* out, std::int64_t rows, std::int64_t width,
                  std::int64_t first, std::int64_t table_rows);
 
 /// gradient[tokens[row] - first] += dy[row], in row order.
 template <class T>
-void scatter_rows(const T* dy, const std::int64_t* tokens, Accumulator<T>* gradient, std::int64_t rows,
+void scatter_rows(const T* dy, const std::int32_t* tokens, Accumulator<T>* gradient, std::int64_t rows,
                   std::int64_t width, std::int64_t first, std::int64_t table_rows);
 
 /// target[row][...] = source[row][...] for rows of `width` elements that lie `stride`s apart.

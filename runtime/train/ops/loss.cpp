@@ -8,39 +8,47 @@
 #include "runtime/train/ops/dispatch.h"
 
 namespace reckon {
+namespace {
 
-LossResult cross_entropy_forward(const at::Tensor& logits, const at::Tensor& targets, const VocabularyGroup& group) {
-  const std::int64_t rows = logits.size(0), width = logits.size(1);
-  const auto statistic = [&] { return at::empty({rows}, accumulator_type(logits.scalar_type())); };
-  LossResult result{0.0, statistic()};
+template <class T>
+kernels::LogitRows<T> rows_of_logits(const at::Tensor& logits, const at::Tensor& targets,
+                                     const VocabularyGroup& group) {
+  const std::int64_t columns = group.columns > 0 ? group.columns : logits.size(1);
+  return {pointer<T>(logits), pointer<std::int32_t>(targets), logits.size(0), columns, logits.stride(0),
+          group.first_column};
+}
+
+}  // namespace
+
+double cross_entropy_forward(const at::Tensor& logits, const at::Tensor& targets, const VocabularyGroup& group,
+                             const at::Tensor& log_sum_exp) {
+  const std::int64_t rows = logits.size(0);
+  const at::Tensor sums = at::empty({2, rows}, log_sum_exp.options());  // of exponentials; of target logits
   return with_element_type(logits, [&]<class T>(T) {
     using A = kernels::Accumulator<T>;
-    const at::Tensor maximum = statistic(), sum = result.log_sum_exp, target_logit = statistic();
-    kernels::softmax_statistics<T>(pointer<T>(logits), pointer<A>(maximum), pointer<A>(sum), rows, width);
-    const at::Tensor local_maximum = maximum.clone();
-    group.maximum(maximum);
-    A* const m = pointer<A>(maximum);
-    A* const s = pointer<A>(sum);
-    for (std::int64_t row = 0; row < rows; ++row) s[row] *= std::exp(pointer<A>(local_maximum)[row] - m[row]);
-    group.sum(sum);
-    kernels::target_logits<T>(pointer<T>(logits), pointer<std::int64_t>(targets), pointer<A>(target_logit), rows, width,
-                              group.first_column);
-    group.sum(target_logit);
+    const auto x = rows_of_logits<T>(logits, targets, group);
+    A* const result = pointer<A>(log_sum_exp);
+    A* const exponentials = pointer<A>(sums);
+    A* const target = exponentials + rows;
+    kernels::row_maximum<T>(x, result);
+    group.maximum(log_sum_exp);
+    kernels::exponential_sum<T>(x, result, exponentials);
+    kernels::target_logit<T>(x, target);
+    group.sum(sums);
+    double total = 0;
     for (std::int64_t row = 0; row < rows; ++row) {
-      s[row] = std::log(s[row]) + m[row];
-      if (pointer<std::int64_t>(targets)[row] >= 0)
-        result.sum += static_cast<double>(s[row] - pointer<A>(target_logit)[row]);
+      result[row] += std::log(exponentials[row]);
+      if (x.targets[row] >= 0) total += static_cast<double>(result[row] - target[row]);
     }
-    return result;
+    return total;
   });
 }
 
-void cross_entropy_backward(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& log_sum_exp,
-                            double scale, std::int64_t first_column) {
+void cross_entropy_backward(const at::Tensor& logits, const at::Tensor& targets, const VocabularyGroup& group,
+                            const at::Tensor& log_sum_exp, double scale) {
   with_element_type(logits, [&]<class T>(T) {
-    kernels::cross_entropy_gradient<T>(pointer<T>(logits), pointer<std::int64_t>(targets),
-                                       pointer<kernels::Accumulator<T>>(log_sum_exp), scale, logits.size(0),
-                                       logits.size(1), first_column);
+    kernels::cross_entropy_gradient<T>(rows_of_logits<T>(logits, targets, group),
+                                       pointer<kernels::Accumulator<T>>(log_sum_exp), scale);
   });
 }
 

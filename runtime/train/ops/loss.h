@@ -7,22 +7,21 @@
 
 namespace reckon {
 
-/// Reductions over the vocabulary group, in place on [rows] tensors; identity on one rank.
+/// Reductions in place over the ranks that share the vocabulary; nothing to do on one rank.
 struct VocabularyGroup {
   std::int64_t first_column = 0;
+  std::int64_t columns = 0;  // local columns that are no padding; 0 = all
   std::function<void(const at::Tensor&)> maximum = [](const at::Tensor&) {};
   std::function<void(const at::Tensor&)> sum = [](const at::Tensor&) {};
 };
 
-struct LossResult {
-  double sum = 0;          // over rows with a target
-  at::Tensor log_sum_exp;  // [rows], accumulator precision
-};
-
-/// logits [rows, local columns], targets [rows] int64, negative = padding.
-LossResult cross_entropy_forward(const at::Tensor& logits, const at::Tensor& targets, const VocabularyGroup& group);
+/// logits [rows, local columns], targets [rows] int32, negative = padding. Fills log_sum_exp [rows] (accumulator
+/// precision) and returns the sum of losses over the rows that have a target, the same on all ranks of the group.
+/// Temporaries: two accumulators a row.
+double cross_entropy_forward(const at::Tensor& logits, const at::Tensor& targets, const VocabularyGroup& group,
+                             const at::Tensor& log_sum_exp);
 /// logits becomes d(scale * sum of losses) / d(logits).
-void cross_entropy_backward(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& log_sum_exp,
-                            double scale, std::int64_t first_column);
+void cross_entropy_backward(const at::Tensor& logits, const at::Tensor& targets, const VocabularyGroup& group,
+                            const at::Tensor& log_sum_exp, double scale);
 
 }  // namespace reckon

@@ -1,0 +1,80 @@
+#include "runtime/train/group_calls.h"
+
+#include <ATen/ATen.h>
+
+#include <numeric>
+#include <stdexcept>
+
+namespace reckon {
+namespace {
+
+ElementType element_type(const at::Tensor& tensor) {
+  switch (tensor.scalar_type()) {
+    case at::kDouble: return ElementType::fp64;
+    case at::kFloat: return ElementType::fp32;
+    case at::kBFloat16: return ElementType::bf16;
+    case at::kLong: return ElementType::int64;
+    case at::kInt: return ElementType::int32;
+    case at::kByte: return ElementType::uint8;
+    default: throw std::logic_error("this tensor type is not communicated");
+  }
+}
+
+/// Elements [sum of counts before rank, + counts[rank]) of a flat tensor.
+at::Tensor own_part(const at::Tensor& whole, std::span<const std::int64_t> counts, int rank) {
+  const auto before = counts.begin() + rank;
+  return whole.narrow(0, std::accumulate(counts.begin(), before, std::int64_t{0}), *before);
+}
+
+}  // namespace
+
+ConstBufferView const_view(const at::Tensor& tensor) {
+  return {tensor.const_data_ptr(), tensor.numel(), element_type(tensor)};
+}
+
+BufferView mutable_view(const at::Tensor& tensor) {
+  return {tensor.mutable_data_ptr(), tensor.numel(), element_type(tensor)};
+}
+
+GroupCalls::GroupCalls(std::unique_ptr<Communicator> communicator, Group group, StepTimer& timer)
+    : communicator_(std::move(communicator)), group_(name_of(group)), timer_(timer) {}
+
+TimedCall GroupCalls::timed(Handle handle, Collective collective, std::vector<at::Tensor> tensors) {
+  const StepTimer::Component component = timer_.component(group_ + "." + std::string(name_of(collective)));
+  return {std::move(handle), timer_, component, std::move(tensors)};
+}
+
+TimedCall GroupCalls::all_reduce(const at::Tensor& tensor, Reduction reduction) {
+  return timed(communicator_->all_reduce(mutable_view(tensor), reduction), Collective::all_reduce, {tensor});
+}
+
+TimedCall GroupCalls::all_gather(const at::Tensor& part, const at::Tensor& whole) {
+  return timed(communicator_->all_gather(const_view(part), mutable_view(whole)), Collective::all_gather, {part, whole});
+}
+
+TimedCall GroupCalls::reduce_scatter(const at::Tensor& whole, const at::Tensor& part) {
+  return timed(communicator_->reduce_scatter(const_view(whole), mutable_view(part)), Collective::reduce_scatter,
+               {whole, part});
+}
+
+TimedCall GroupCalls::reduce_scatter(const at::Tensor& whole, std::span<const std::int64_t> counts) {
+  const at::Tensor part = own_part(whole, counts, rank());
+  return timed(communicator_->reduce_scatter(const_view(whole), mutable_view(part), counts), Collective::reduce_scatter,
+               {whole});
+}
+
+TimedCall GroupCalls::all_gather(const at::Tensor& whole, std::span<const std::int64_t> counts) {
+  const at::Tensor part = own_part(whole, counts, rank());
+  return timed(communicator_->all_gather(const_view(part), mutable_view(whole), counts), Collective::all_gather,
+               {whole});
+}
+
+TimedCall GroupCalls::send(const at::Tensor& tensor, int to) {
+  return timed(communicator_->send(const_view(tensor), to), Collective::send_receive, {tensor});
+}
+
+TimedCall GroupCalls::receive(const at::Tensor& tensor, int from) {
+  return timed(communicator_->receive(mutable_view(tensor), from), Collective::send_receive, {tensor});
+}
+
+}  // namespace reckon

@@ -1,0 +1,63 @@
+// Collectives of one group on tensors, timed under "<group>.<collective>".
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+
+#include "plan/collective.h"
+#include "runtime/comm/communicator.h"
+#include "runtime/train/step_timer.h"
+
+namespace reckon {
+
+ConstBufferView const_view(const at::Tensor& tensor);
+BufferView mutable_view(const at::Tensor& tensor);
+
+/// A call in flight that is waited for under its own component. Keeps its tensors alive.
+class TimedCall {
+ public:
+  TimedCall() = default;
+  TimedCall(Handle handle, StepTimer& timer, StepTimer::Component component, std::vector<at::Tensor> tensors)
+      : handle_(std::move(handle)), timer_(&timer), component_(component), tensors_(std::move(tensors)) {}
+  void wait() {
+    if (timer_ != nullptr) timer_->wait(handle_, component_);
+    tensors_.clear();
+  }
+  bool done() { return handle_.done(); }
+
+ private:
+  Handle handle_;
+  StepTimer* timer_ = nullptr;
+  StepTimer::Component component_ = 0;
+  std::vector<at::Tensor> tensors_;
+};
+
+/// One group that this rank belongs to. All tensors are dense.
+class GroupCalls {
+ public:
+  GroupCalls(std::unique_ptr<Communicator> communicator, Group group, StepTimer& timer);
+
+  int rank() const { return communicator_->rank(); }
+  int size() const { return communicator_->size(); }
+  Communicator& communicator() { return *communicator_; }
+
+  TimedCall all_reduce(const at::Tensor& tensor, Reduction reduction = Reduction::sum);
+  /// `whole` holds every rank's `part`, one after the other.
+  TimedCall all_gather(const at::Tensor& part, const at::Tensor& whole);
+  TimedCall reduce_scatter(const at::Tensor& whole, const at::Tensor& part);
+  /// In place on `whole`: rank r's part is the sum of counts[r] elements.
+  TimedCall reduce_scatter(const at::Tensor& whole, std::span<const std::int64_t> counts);
+  TimedCall all_gather(const at::Tensor& whole, std::span<const std::int64_t> counts);
+  TimedCall send(const at::Tensor& tensor, int to);
+  TimedCall receive(const at::Tensor& tensor, int from);
+
+ private:
+  TimedCall timed(Handle handle, Collective collective, std::vector<at::Tensor> tensors);
+
+  std::unique_ptr<Communicator> communicator_;
+  std::string group_;
+  StepTimer& timer_;
+};
+
+}  // namespace reckon

@@ -1,0 +1,14 @@
+// The tokens of one forward pass on one rank, and what its loss came to.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace reckon {
+
+struct MicroBatch {
+  at::Tensor tokens, targets, positions;  // [T] int32; target < 0: no loss (padding)
+  double loss_scale = 1.0;                // gradient of the training loss with respect to one token's loss
+  double loss_sum = 0.0;                  // over tokens with a target; filled by the head's forward pass
+};
+
+}  // namespace reckon

@@ -1,0 +1,61 @@
+#include "runtime/train/op_call.h"
+
+#include <ATen/ATen.h>
+
+#include <stdexcept>
+
+#include "runtime/train/counting_allocator.h"
+#include "runtime/train/kernels/elementwise.h"
+#include "runtime/train/ops/dispatch.h"
+
+namespace reckon {
+
+const at::Tensor& OpCall::make_output(std::size_t i, std::int64_t rows, std::int64_t width) {
+  const std::size_t tensor = index(op.outputs[i]);
+  const Tensor& entry = list.tensors[tensor];
+  if (rows * width != entry.elements) throw std::logic_error("an op made a tensor of another size than its list says");
+  const bool statistics = entry.format != model.plan.precision.compute;
+  const CategoryScope scope(is_kept[tensor] ? MemoryCategory::activations : MemoryCategory::transient);
+  values[tensor] = at::empty({rows, width}, statistics ? model.accumulator : model.compute);
+  return values[tensor];
+}
+
+void OpCall::set_output(std::size_t i, at::Tensor tensor) {
+  const std::size_t target = index(op.outputs[i]);
+  if (is_kept[target]) recategorize(tensor, MemoryCategory::activations);
+  values[target] = std::move(tensor);
+}
+
+const at::Tensor& OpCall::output_gradient() const {
+  for (const int output : op.outputs)
+    if (gradients[index(output)].defined()) return gradients[index(output)];
+  throw std::logic_error("backward of an op whose outputs have no gradient");
+}
+
+void OpCall::add_input_gradient(std::size_t i, const at::Tensor& gradient) {
+  at::Tensor& target = gradients[index(op.inputs[i])];
+  if (!target.defined()) {
+    target = gradient;
+    return;
+  }
+  with_element_type(target, [&]<class T>(T) {
+    kernels::add<T>(pointer<T>(target), pointer<const T>(gradient), target.numel());
+  });
+}
+
+at::Tensor OpCall::input_gradient_part(std::size_t i) {
+  const std::size_t part = index(op.inputs[i]);
+  const int owner = list.tensors[part].storage_of;
+  if (owner < 0) throw std::logic_error("this input is a whole buffer");
+  const at::Tensor& value = values[part];
+  at::Tensor& whole = gradients[index(owner)];
+  if (!whole.defined()) whole = at::empty({list.tensors[index(owner)].elements}, value.options());
+  gradients[part] = whole.as_strided(value.sizes(), value.strides(), value.storage_offset());
+  return gradients[part];
+}
+
+at::Tensor OpCall::temporary(std::int64_t rows, std::int64_t width) const {
+  return at::empty({rows, width}, model.compute);
+}
+
+}  // namespace reckon

@@ -1,0 +1,165 @@
+// The table from op names of the list to what the runtime does. Products and their collectives are in
+// product_functions.cpp.
+#include <ATen/ATen.h>
+
+#include <map>
+
+#include "runtime/train/kernels/elementwise.h"
+#include "runtime/train/op_call.h"
+#include "runtime/train/ops/attention.h"
+#include "runtime/train/ops/dispatch.h"
+#include "runtime/train/ops/ffn_activation.h"
+#include "runtime/train/ops/norm.h"
+#include "runtime/train/product_functions.h"
+
+namespace reckon {
+namespace {
+
+NormWeights norm_weights(const OpParameters& p) {
+  return {p.weight, p.bias, p.weight_gradient, p.bias_gradient};
+}
+
+void norm_forward_op(OpCall& call) {
+  const at::Tensor& x = call.input(0);
+  const std::int64_t rows = rows_of(x), width = width_of(x);
+  const ModelSpec& spec = call.model.plan.model;
+  const at::Tensor& y = call.make_output(0, rows, width);
+  const at::Tensor& statistics = call.make_output(1, rows, spec.norm == Norm::layer_norm ? 2 : 1);
+  norm_forward(spec.norm, spec.norm_epsilon, x, norm_weights(call.parameters), y, statistics);
+}
+
+void norm_backward_op(OpCall& call) {
+  const at::Tensor& x = call.input(0);
+  const bool accumulate = call.has_input_gradient(0);
+  const at::Tensor dx = accumulate ? call.input_gradient(0) : call.temporary(rows_of(x), width_of(x));
+  norm_backward(call.model.plan.model.norm, call.output_gradient(), x, norm_weights(call.parameters), call.output(1),
+                dx, accumulate);
+  if (!accumulate) call.add_input_gradient(0, dx);
+}
+
+/// Queries and keys lie side by side in the fused buffer and turn together.
+void turn(const OpCall& call, const at::Tensor& query, const at::Tensor& key, int direction) {
+  const LocalShape& s = call.model.shape;
+  rotate_heads(query, s.heads, s.head_dim, call.batch.positions, call.model.rotary, direction);
+  rotate_heads(key, s.kv_heads, s.head_dim, call.batch.positions, call.model.rotary, direction);
+}
+
+void rope_forward(OpCall& call) {
+  const at::Tensor query = call.input(0), key = call.input(1);
+  turn(call, query, key, +1);
+  call.set_output(0, query);
+  call.set_output(1, key);
+}
+
+void rope_backward(OpCall& call) {
+  const at::Tensor query = call.gradients[static_cast<std::size_t>(call.op.outputs[0])];
+  const at::Tensor key = call.gradients[static_cast<std::size_t>(call.op.outputs[1])];
+  turn(call, query, key, -1);
+  call.add_input_gradient(0, query);
+  call.add_input_gradient(1, key);
+}
+
+void attention_forward_op(OpCall& call) {
+  AttentionResult result = attention_forward(call.input(0), call.input(1), call.input(2), call.model.batch_rows(),
+                                             call.model.shape.head_dim);
+  call.set_output(0, result.output);
+  call.set_output(1, result.log_sum_exp);
+  call.set_output(2, result.output);  // the projection's input under its own class
+}
+
+void attention_backward_op(OpCall& call) {
+  const AttentionResult result{call.output(0), call.output(1)};
+  const at::Tensor query = call.input_gradient_part(0), key = call.input_gradient_part(1),
+                   value = call.input_gradient_part(2);
+  attention_backward(call.output_gradient(), call.input(0), call.input(1), call.input(2), result,
+                     call.model.batch_rows(), call.model.shape.head_dim, query, key, value);
+}
+
+/// The whole buffer that the activation reads: gate and up are its halves.
+at::Tensor first_product(const OpCall& call) {
+  const auto first = static_cast<std::size_t>(call.op.inputs[0]);
+  const int owner = call.list.tensors[first].storage_of;
+  return owner < 0 ? call.values[first] : call.values[static_cast<std::size_t>(owner)];
+}
+
+void activation_forward_op(OpCall& call) {
+  const ModelSpec& spec = call.model.plan.model;
+  const at::Tensor x = first_product(call);
+  activation_forward(spec.activation, spec.gated_ffn, x,
+                     call.make_output(0, x.size(0), x.size(1) / (spec.gated_ffn ? 2 : 1)));
+}
+
+void activation_backward_op(OpCall& call) {
+  const ModelSpec& spec = call.model.plan.model;
+  const at::Tensor x = first_product(call);
+  if (!spec.gated_ffn) {
+    const at::Tensor dx = call.temporary(x.size(0), x.size(1));
+    activation_backward(spec.activation, false, call.output_gradient(), x, dx);
+    call.add_input_gradient(0, dx);
+    return;
+  }
+  const at::Tensor gate = call.input_gradient_part(0);
+  call.input_gradient_part(1);
+  activation_backward(spec.activation, true, call.output_gradient(), x,
+                      gate.as_strided(x.sizes(), x.strides(), 0));
+}
+
+void residual_forward(OpCall& call) {
+  const at::Tensor branch = call.input(1);
+  with_element_type(branch, [&]<class T>(T) {
+    kernels::add<T>(pointer<T>(branch), pointer<const T>(call.input(0)), branch.numel());
+  });
+  call.set_output(0, branch);
+}
+
+void residual_backward(OpCall& call) {
+  const at::Tensor gradient = call.output_gradient();
+  call.add_input_gradient(0, gradient);
+  call.add_input_gradient(1, gradient);
+}
+
+void loss_forward(OpCall& call) {
+  const at::Tensor& log_sum_exp = call.make_output(0, call.input(0).size(0), 1);
+  call.batch.loss_sum +=
+      cross_entropy_forward(call.input(0), call.input(1), call.model.vocabulary, log_sum_exp.view({-1}));
+}
+
+void loss_backward(OpCall& call) {
+  const at::Tensor logits = call.input(0);
+  cross_entropy_backward(logits, call.input(1), call.model.vocabulary, call.output(0), call.batch.loss_scale);
+  call.add_input_gradient(0, logits);
+}
+
+}  // namespace
+
+const OpFunctions* find_op_functions(std::string_view name) {
+  constexpr OpFunctions kNorm{norm_forward_op, norm_backward_op};
+  constexpr OpFunctions kColumns{column_product_forward, column_product_backward};
+  constexpr OpFunctions kRows{row_product_forward, row_product_backward};
+  constexpr OpFunctions kResidual{residual_forward, residual_backward};
+  static const std::map<std::string_view, OpFunctions> table{
+      {"embedding", {embedding_forward, embedding_backward}},
+      {"embedding_norm", kNorm},
+      {"attention_norm", kNorm},
+      {"qkv", kColumns},
+      {"rope", {rope_forward, rope_backward}},
+      {"attention", {attention_forward_op, attention_backward_op}},
+      {"projection", kRows},
+      {"attention_post_norm", kNorm},
+      {"attention_residual", kResidual},
+      {"ffn_norm", kNorm},
+      {"gate_up", kColumns},
+      {"up", kColumns},
+      {"activation", {activation_forward_op, activation_backward_op}},
+      {"down", kRows},
+      {"ffn_post_norm", kNorm},
+      {"ffn_residual", kResidual},
+      {"final_norm", kNorm},
+      {"head", kColumns},
+      {"loss", {loss_forward, loss_backward}},
+  };
+  const auto found = table.find(name);
+  return found == table.end() ? nullptr : &found->second;
+}
+
+}  // namespace reckon

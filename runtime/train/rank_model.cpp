@@ -1,0 +1,45 @@
+#include "runtime/train/rank_model.h"
+
+#include <ATen/ATen.h>
+
+#include <stdexcept>
+
+namespace reckon {
+namespace {
+
+VocabularyGroup vocabulary_group(const Plan& plan, const LocalShape& shape, const Coordinates& coordinates,
+                                 GroupCalls* tensor) {
+  VocabularyGroup group;
+  group.first_column = coordinates.tensor * shape.vocabulary;
+  group.columns = std::min(shape.vocabulary, plan.model.vocabulary - group.first_column);
+  if (tensor == nullptr) return group;
+  group.maximum = [tensor](const at::Tensor& x) { tensor->all_reduce(x, Reduction::maximum).wait(); };
+  group.sum = [tensor](const at::Tensor& x) { tensor->all_reduce(x).wait(); };
+  return group;
+}
+
+}  // namespace
+
+at::ScalarType scalar_type(NumberFormat format) {
+  switch (format) {
+    case NumberFormat::fp64: return at::kDouble;
+    case NumberFormat::fp32: return at::kFloat;
+    case NumberFormat::bf16: return at::kBFloat16;
+    default: throw std::logic_error("no torch type for this format");
+  }
+}
+
+RankModel::RankModel(const Plan& checked_plan, Coordinates place, StepTimer& step_timer, GroupCalls* tensor_group)
+    : plan(checked_plan),
+      coordinates(place),
+      shape(local_shape(checked_plan)),
+      compute(scalar_type(checked_plan.precision.compute)),
+      accumulator(compute == at::kDouble ? at::kDouble : at::kFloat),
+      vocabulary(vocabulary_group(checked_plan, shape, place, tensor_group)),
+      timer(step_timer),
+      tensor(tensor_group) {
+  if (plan.model.position == Position::rope)
+    rotary = rotary_table(plan.model, plan.batch.sequence_length, accumulator);
+}
+
+}  // namespace reckon

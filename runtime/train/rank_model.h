@@ -1,0 +1,38 @@
+// What the ops of one rank share: local shapes, types, tables, the tensor group.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "plan/op_list_builder.h"
+#include "plan/plan.h"
+#include "plan/rank_grid.h"
+#include "runtime/train/group_calls.h"
+#include "runtime/train/ops/loss.h"
+#include "runtime/train/ops/rotary.h"
+#include "runtime/train/step_timer.h"
+
+namespace reckon {
+
+/// torch type of a plain format (fp64, fp32, bf16).
+at::ScalarType scalar_type(NumberFormat format);
+
+struct RankModel {
+  const Plan& plan;
+  Coordinates coordinates;
+  LocalShape shape;
+  at::ScalarType compute, accumulator;
+  RotaryTable rotary;
+  VocabularyGroup vocabulary;
+  StepTimer& timer;
+  GroupCalls* tensor = nullptr;  // null when the plan has no tensor parallelism
+
+  /// `tensor_group` outlives the model. Throws ConfigError naming the key for a valid plan that cannot be executed yet.
+  RankModel(const Plan& plan, Coordinates coordinates, StepTimer& timer, GroupCalls* tensor_group);
+
+  std::int64_t batch_rows() const { return plan.batch.micro_batch; }
+};
+
+}  // namespace reckon
