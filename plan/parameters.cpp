@@ -26,8 +26,16 @@ struct Module {
   }
   /// A product with `outputs` and `inputs`; the bias of a row-parallel one is added once, after the reduction.
   void linear(std::string_view name, std::int64_t outputs, std::int64_t inputs, Split split, bool bias) const {
+    product(name, outputs, inputs, split);
+    if (bias) this->bias(name, outputs, split == Split::columns ? Split::replicated : split);
+  }
+  /// Weight and bias apart: products that read one input keep their weights side by side, and so their biases, so that
+  /// a runtime can multiply them as one matrix.
+  void product(std::string_view name, std::int64_t outputs, std::int64_t inputs, Split split) const {
     add(std::string(name) + ".weight", {outputs, inputs}, split);
-    if (bias) add(std::string(name) + ".bias", {outputs}, split == Split::columns ? Split::replicated : split);
+  }
+  void bias(std::string_view name, std::int64_t outputs, Split split) const {
+    add(std::string(name) + ".bias", {outputs}, split);
   }
 };
 
@@ -52,9 +60,14 @@ void add_latent_attention(const ModelSpec& model, const Module& attention) {
 void add_attention(const ModelSpec& model, const Module& attention) {
   if (model.is_mla()) return add_latent_attention(model, attention);
   const std::int64_t query_width = model.heads * model.head_dim, key_width = model.kv_heads * model.head_dim;
-  attention.linear("q_proj", query_width, model.hidden, Split::rows, model.qkv_bias);
-  attention.linear("k_proj", key_width, model.hidden, Split::kv_rows, model.qkv_bias);
-  attention.linear("v_proj", key_width, model.hidden, Split::kv_rows, model.qkv_bias);
+  attention.product("q_proj", query_width, model.hidden, Split::rows);
+  attention.product("k_proj", key_width, model.hidden, Split::kv_rows);
+  attention.product("v_proj", key_width, model.hidden, Split::kv_rows);
+  if (model.qkv_bias) {
+    attention.bias("q_proj", query_width, Split::rows);
+    attention.bias("k_proj", key_width, Split::kv_rows);
+    attention.bias("v_proj", key_width, Split::kv_rows);
+  }
   attention.linear("o_proj", model.hidden, query_width, Split::columns, model.projection_bias);
   if (model.qk_norm) {
     attention.add("q_norm.weight", {model.head_dim}, Split::replicated);
@@ -68,8 +81,10 @@ void add_attention(const ModelSpec& model, const Module& attention) {
 }
 
 void add_ffn(const ModelSpec& model, const Module& ffn, std::int64_t width, bool bias) {
-  if (model.gated_ffn) ffn.linear("gate_proj", width, model.hidden, Split::rows, bias);
-  ffn.linear("up_proj", width, model.hidden, Split::rows, bias);
+  if (model.gated_ffn) ffn.product("gate_proj", width, model.hidden, Split::rows);
+  ffn.product("up_proj", width, model.hidden, Split::rows);
+  if (model.gated_ffn && bias) ffn.bias("gate_proj", width, Split::rows);
+  if (bias) ffn.bias("up_proj", width, Split::rows);
   ffn.linear("down_proj", model.hidden, width, Split::columns, bias);
 }
 

@@ -38,9 +38,8 @@ void OpCall::add_input_gradient(std::size_t i, const at::Tensor& gradient) {
     target = gradient;
     return;
   }
-  with_element_type(target, [&]<class T>(T) {
-    kernels::add<T>(pointer<T>(target), pointer<const T>(gradient), target.numel());
-  });
+  with_element_type(
+      target, [&]<class T>(T) { kernels::add<T>(pointer<T>(target), pointer<const T>(gradient), target.numel()); });
 }
 
 at::Tensor OpCall::input_gradient_part(std::size_t i) {

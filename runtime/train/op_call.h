@@ -15,8 +15,8 @@ namespace reckon {
 /// Weights of one op as views of the flat buffers; undefined where it has none.
 struct OpParameters {
   at::Tensor weight, bias;
-  at::Tensor weight_gradient, bias_gradient;      // accumulator precision
-  at::Tensor second_weight, second_gradient;      // learned positions
+  at::Tensor weight_gradient, bias_gradient;  // accumulator precision
+  at::Tensor second_weight, second_gradient;  // learned positions
 };
 
 struct OpCall {

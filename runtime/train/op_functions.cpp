@@ -100,8 +100,7 @@ void activation_backward_op(OpCall& call) {
   }
   const at::Tensor gate = call.input_gradient_part(0);
   call.input_gradient_part(1);
-  activation_backward(spec.activation, true, call.output_gradient(), x,
-                      gate.as_strided(x.sizes(), x.strides(), 0));
+  activation_backward(spec.activation, true, call.output_gradient(), x, gate.as_strided(x.sizes(), x.strides(), 0));
 }
 
 void residual_forward(OpCall& call) {

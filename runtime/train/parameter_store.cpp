@@ -51,7 +51,8 @@ ParameterStore::ParameterStore(ParameterLayout layout, at::ScalarType compute, a
     const CategoryScope scope(MemoryCategory::gradients);
     gradients_ = at::zeros({layout_.padded_elements}, gradient);
   }
-  for (const LocalParameter& parameter : layout_.parameters) fill_initial_weight(parameter, seed, view(weights_, parameter));
+  for (const LocalParameter& parameter : layout_.parameters)
+    fill_initial_weight(parameter, seed, view(weights_, parameter));
 }
 
 at::Tensor ParameterStore::view(const at::Tensor& buffer, const LocalParameter& parameter) const {
@@ -60,7 +61,8 @@ at::Tensor ParameterStore::view(const at::Tensor& buffer, const LocalParameter& 
 
 const LocalParameter* ParameterStore::find(const std::string& name) const {
   const auto& all = layout_.parameters;
-  const auto found = std::find_if(all.begin(), all.end(), [&](const LocalParameter& p) { return p.whole.name == name; });
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const LocalParameter& p) { return p.whole.name == name; });
   return found == all.end() ? nullptr : &*found;
 }
 
@@ -88,8 +90,12 @@ std::vector<OpParameters> ParameterStore::op_parameters(const OpList& list, std:
     if (op.name == "head" && find("lm_head.weight") == nullptr) modules = {"model.embed_tokens"};  // tied
     const auto weights = with_suffix(modules, ".weight");
     const auto biases = with_suffix(op.name == "head" ? std::vector<std::string>{"lm_head"} : modules, ".bias");
-    OpParameters p{fused(weights_, weights), fused(weights_, biases), fused(gradients_, weights),
-                   fused(gradients_, biases), {}, {}};
+    OpParameters p{fused(weights_, weights),
+                   fused(weights_, biases),
+                   fused(gradients_, weights),
+                   fused(gradients_, biases),
+                   {},
+                   {}};
     if (op.weights > 0 && !p.weight.defined())
       throw std::logic_error(fmt::format("no weights found for op '{}' of layer {}", op.name, layer));
     if (op.name == "embedding") {

@@ -1,5 +1,5 @@
-// The weights of one rank in one flat buffer in compute precision, and their main gradients in another, at the offsets of
-// plan/parameter_layout.
+// The weights of one rank in one flat buffer in compute precision, and their main gradients in another, at the offsets
+// of plan/parameter_layout.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -34,9 +34,8 @@ void summed_output(OpCall& call, std::int64_t width, Make make) {
 
 void add_bias(const at::Tensor& y, const at::Tensor& bias) {
   if (!bias.defined()) return;
-  with_element_type(y, [&]<class T>(T) {
-    kernels::add_bias<T>(pointer<T>(y), pointer<const T>(bias), y.size(0), y.size(1));
-  });
+  with_element_type(
+      y, [&]<class T>(T) { kernels::add_bias<T>(pointer<T>(y), pointer<const T>(bias), y.size(0), y.size(1)); });
 }
 
 void add_bias_gradient(const at::Tensor& dy, const at::Tensor& gradient) {
@@ -85,8 +84,7 @@ void column_product_backward(OpCall& call) {
 
 void row_product_forward(OpCall& call) {
   const at::Tensor& weight = call.parameters.weight;
-  summed_output(call, weight.size(0),
-                [&](const at::Tensor& target) { linear_forward(call.input(0), weight, target); });
+  summed_output(call, weight.size(0), [&](const at::Tensor& target) { linear_forward(call.input(0), weight, target); });
   add_bias(call.output(0), call.parameters.bias);
 }
 

@@ -38,8 +38,7 @@ RankModel::RankModel(const Plan& checked_plan, Coordinates place, StepTimer& ste
       vocabulary(vocabulary_group(checked_plan, shape, place, tensor_group)),
       timer(step_timer),
       tensor(tensor_group) {
-  if (plan.model.position == Position::rope)
-    rotary = rotary_table(plan.model, plan.batch.sequence_length, accumulator);
+  if (plan.model.position == Position::rope) rotary = rotary_table(plan.model, plan.batch.sequence_length, accumulator);
 }
 
 }  // namespace reckon

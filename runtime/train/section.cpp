@@ -22,9 +22,10 @@ int root_of(const OpList& list, int tensor) {
 
 void require_executable(const Op& op) {
   if (find_op_functions(op.name) == nullptr)
-    throw ConfigError(fmt::format("this model cannot be trained yet: its layers need the op '{}', which the runtime does "
-                                  "not have; prediction and simulation work",
-                                  op.name));
+    throw ConfigError(
+        fmt::format("this model cannot be trained yet: its layers need the op '{}', which the runtime does "
+                    "not have; prediction and simulation work",
+                    op.name));
 }
 
 /// Drops every tensor whose storage `is_needed` does not want any more.
@@ -75,10 +76,9 @@ SectionLists::SectionLists(const RankModel& model, Section kind, Recompute recom
 void SectionRun::run_forward(std::size_t op, MicroBatch& batch, std::vector<at::Tensor>& values, bool again) const {
   static const std::vector<char> nothing_is_kept(256, 0);
   std::vector<at::Tensor> no_gradients;
-  const StepTimer::Span span(model_.timer,
-                             again ? lists_->recompute_component[op] : lists_->forward_component[op]);
-  OpCall call{model_,      lists_->list, lists_->list.ops[op], parameters_[op], batch, values,
-              no_gradients, again ? nothing_is_kept : lists_->is_kept};
+  const StepTimer::Span span(model_.timer, again ? lists_->recompute_component[op] : lists_->forward_component[op]);
+  OpCall call{model_, lists_->list, lists_->list.ops[op], parameters_[op],
+              batch,  values,       no_gradients,         again ? nothing_is_kept : lists_->is_kept};
   find_op_functions(call.op.name)->forward(call);
 }
 
@@ -91,9 +91,8 @@ at::Tensor SectionRun::forward(at::Tensor input, MicroBatch& batch, SavedActivat
     if (lists.list.tensors[i].kept_as == ActivationClass::tokens) values[i] = batch.targets;
   for (std::size_t op = 0; op < lists.list.ops.size(); ++op) {
     run_forward(op, batch, values, false);
-    release(lists, values, [&](std::size_t root) {
-      return lists.is_kept[root] || lists.last_reader[root] > static_cast<int>(op);
-    });
+    release(lists, values,
+            [&](std::size_t root) { return lists.is_kept[root] || lists.last_reader[root] > static_cast<int>(op); });
   }
   at::Tensor result;
   if (lists.section != Section::head) result = values[at_index(lists.list.ops.back().outputs.back())];

@@ -1,5 +1,5 @@
-// Where the time of a step goes. Components nest and are exclusive: entering one pauses the one around it, so that their
-// sum is the step exactly. One clock read at each border; about 30 ns.
+// Where the time of a step goes. Components nest and are exclusive: entering one pauses the one around it, so that
+// their sum is the step exactly. One clock read at each border; about 30 ns.
 #pragma once
 
 #include <chrono>
