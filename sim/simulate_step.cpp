@@ -1,0 +1,200 @@
+#include "sim/simulate_step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <future>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace reckon {
+namespace {
+
+/// What lives all the time on a stage; nothing where the closed form says nothing.
+StageProfile predicted_stage(const StepProfile& predicted, std::size_t stage) {
+  if (stage < predicted.stages.size()) return predicted.stages[stage];
+  StageProfile profile;
+  profile.stage = static_cast<std::int64_t>(stage);
+  return profile;
+}
+
+/// Durations of the step with seeds sim.seed, sim.seed + 1, ...; sorted.
+std::vector<Seconds> sample_steps(const Plan& plan, const PlayedStep& step, const SimulationOptions& options) {
+  std::vector<Seconds> times{to_seconds(step.end)};
+  if (plan.sim.jitter <= 0.0 || options.samples <= 1) return times;
+  times.resize(static_cast<std::size_t>(options.samples));
+  const auto threads = static_cast<std::size_t>(std::max(1, options.threads));
+  const auto play_every = [&](std::size_t first) {
+    for (std::size_t i = first; i < times.size(); i += threads) times[i] = to_seconds(play_sample(plan, step, i));
+  };
+  std::vector<std::future<void>> workers;  // sample 0 has been played
+  for (std::size_t first = 1; first <= threads; ++first)
+    workers.push_back(std::async(std::launch::async, play_every, first));
+  for (auto& worker : workers) worker.get();
+  std::sort(times.begin(), times.end());
+  return times;
+}
+
+/// Value below which a share of the sorted samples lies (nearest rank).
+Seconds quantile(const std::vector<Seconds>& sorted, double share) {
+  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
+  return sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1];
+}
+
+Seconds mean(const std::vector<Seconds>& times) {
+  Seconds sum(0.0);
+  for (const Seconds time : times) sum += time;
+  return sum * (1.0 / static_cast<double>(times.size()));
+}
+
+StepSummary summary(const StepSummary& predicted, const std::vector<Seconds>& samples, const Plan& plan) {
+  StepSummary step = predicted;
+  step.seconds = mean(samples);
+  if (samples.size() > 1) {
+    step.interval_low = quantile(samples, 0.1);
+    step.interval_high = quantile(samples, 0.9);
+  } else if (predicted.seconds.value > 0.0) {  // the op times are as uncertain as in the closed form
+    step.interval_low = step.seconds * (predicted.interval_low / predicted.seconds);
+    step.interval_high = step.seconds * (predicted.interval_high / predicted.seconds);
+  }
+  step.tokens = plan.batch.global_batch * plan.batch.sequence_length;
+  if (step.useful_tokens == 0) step.useful_tokens = step.tokens;
+  const double device_seconds = step.seconds.value * static_cast<double>(plan.world_size());
+  step.tokens_per_second_per_device = static_cast<double>(step.tokens) / device_seconds;
+  step.useful_tokens_per_second_per_device = static_cast<double>(step.useful_tokens) / device_seconds;
+  const double speed = predicted.seconds.value > 0.0 ? predicted.seconds / step.seconds : 0.0;
+  step.mfu = predicted.mfu * speed;
+  step.hfu = predicted.hfu * speed;
+  return step;
+}
+
+/// The first sample's components, stretched to the mean of all, so that they still sum to the step.
+std::vector<TimeComponent> scaled(std::vector<TimeComponent> components, double factor) {
+  for (TimeComponent& component : components) {
+    component.seconds *= factor;
+    component.exposed_seconds *= factor;
+  }
+  return components;
+}
+
+/// Share of the step in which the average stage waits for another.
+double bubble_fraction(const PlayedStep& step, std::int64_t stages) {
+  double sum = 0.0;
+  for (std::int64_t stage = 0; stage < stages; ++stage)
+    for (const TimeComponent& component : break_down(
+             *step.spans, step.graph.labels, step.rank_of_stage(static_cast<int>(stage)), step.end, step.perturbation))
+      if (component.component == "bubble") sum += component.exposed_seconds.value;
+  return sum / static_cast<double>(stages) / to_seconds(step.end).value;
+}
+
+/// Of the stage that sends most, entry by entry.
+std::vector<TrafficEntry> traffic(const StepGraph& graph) {
+  using Key = std::tuple<std::string, std::string, std::string>;
+  std::map<Key, TrafficEntry> worst;
+  for (const StageGraph& stage : graph.stages) {
+    for (const Transfer& transfer : stage.traffic) {
+      TrafficEntry entry{std::string(name_of(transfer.group)), std::string(name_of(transfer.collective)),
+                         std::string(name_of(transfer.format)), transfer.calls, std::llround(transfer.bytes_per_rank)};
+      if (entry.bytes_per_rank == 0) continue;  // a group of one
+      TrafficEntry& most = worst[{entry.group, entry.collective, entry.dtype}];
+      if (entry.bytes_per_rank > most.bytes_per_rank) most = std::move(entry);
+    }
+  }
+  std::vector<TrafficEntry> entries;
+  for (auto& [key, entry] : worst) entries.push_back(std::move(entry));
+  return entries;
+}
+
+StageProfile stage_profile(StageProfile stage, const MemoryTimeline& timeline) {
+  const auto part = [&](MemoryCategory category) {
+    return Bytes(timeline.at_peak[static_cast<std::size_t>(category)]);
+  };
+  stage.worst_rank = timeline.rank;
+  StageMemory& memory = stage.memory;
+  memory.activations = part(MemoryCategory::activations);
+  memory.transient = part(MemoryCategory::transient);
+  memory.peak_allocated = timeline.peak;
+  memory.allocator_slack = timeline.peak_reserved - timeline.peak;
+  memory.device_used = timeline.peak_reserved + memory.communicators + memory.context;
+  return stage;
+}
+
+Bytes memory_limit(const Plan& plan, const SimulationOptions& options) {
+  if (options.memory_limit) return *options.memory_limit;
+  if (plan.memory.limit) return *plan.memory.limit;
+  return plan.hardware.device.memory - plan.hardware.context;
+}
+
+/// The limit covers what this process allocates and the buffers of its communicators, not the context.
+void judge_memory(const Plan& plan, const SimulationOptions& options, Simulation& simulation) {
+  Verdict& verdict = simulation.profile.verdict;
+  verdict = {};
+  verdict.limit = memory_limit(plan, options);
+  for (std::size_t stage = 0; stage < simulation.memory.size(); ++stage) {
+    const StageProfile& profile = simulation.profile.stages[stage];
+    const Bytes need = profile.memory.device_used - profile.memory.context;
+    if (need > verdict.need) {
+      verdict.need = need;
+      verdict.worst_rank = profile.worst_rank;
+    }
+    const auto overflow = first_overflow(plan, simulation.memory[stage], verdict.limit - profile.memory.communicators);
+    if (overflow && (!simulation.out_of_memory || overflow->time < simulation.out_of_memory->time))
+      simulation.out_of_memory = overflow;
+  }
+  verdict.fits = !simulation.out_of_memory.has_value();
+  verdict.probability = verdict.fits ? 1.0 : 0.0;
+  if (!verdict.fits) verdict.breaks = std::string(name_of(simulation.out_of_memory->category));
+}
+
+std::vector<std::string> notes(const Plan& plan, const Simulation& simulation) {
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format("simulated {} of {} ranks, {} tasks", simulation.simulated_ranks, plan.world_size(),
+                              simulation.events));
+  if (plan.sim.jitter > 0.0)
+    lines.push_back(fmt::format("op times vary by {:.1f} % from rank to rank and op to op, seed {}, {} steps",
+                                100.0 * plan.sim.jitter, plan.sim.seed, simulation.step_samples.size()));
+  for (const auto& [rank, factor] : plan.sim.slow_ranks)
+    lines.push_back(fmt::format("rank {} computes {:g} times as long", rank, factor));
+  if (plan.sim.free_communication) lines.emplace_back("communication takes no time");
+  if (plan.sim.free_overlap) lines.emplace_back("overlapped computation is not slowed");
+  if (plan.sim.network_scale != 1.0) lines.push_back(fmt::format("network {:g} times as fast", plan.sim.network_scale));
+  if (plan.sim.compute_scale != 1.0) lines.push_back(fmt::format("devices {:g} times as fast", plan.sim.compute_scale));
+  return lines;
+}
+
+}  // namespace
+
+Simulation simulate_step(const StepProfile& predicted, const OpTimes& times, const SimulationOptions& options) {
+  const Plan& plan = predicted.plan;
+  Simulation simulation;
+  simulation.step = play_step(plan, times, options.unfolded);
+  const PlayedStep& step = *simulation.step;
+  simulation.events = step.events;
+  simulation.simulated_ranks = static_cast<std::int64_t>(step.cluster.ranks.size());
+  simulation.step_samples = sample_steps(plan, step, options);
+  if (step.keeps_all())
+    simulation.critical_path =
+        sum_by_component(critical_path(*step.spans, step.graph.labels, static_cast<int>(simulation.simulated_ranks)));
+
+  StepProfile& profile = simulation.profile;
+  profile = predicted;
+  profile.source = ProfileSource::simulated;
+  profile.step = summary(predicted.step, simulation.step_samples, plan);
+  profile.step.bubble_fraction = bubble_fraction(step, plan.parallel.pipeline);
+  profile.time = scaled(break_down(*step.spans, step.graph.labels, step.slowest, step.end, step.perturbation),
+                        profile.step.seconds / to_seconds(step.end));
+  profile.traffic = traffic(step.graph);
+  profile.stages.clear();
+  for (std::int64_t stage = 0; stage < plan.parallel.pipeline; ++stage) {
+    StageProfile states = predicted_stage(predicted, static_cast<std::size_t>(stage));
+    simulation.memory.push_back(memory_timeline(plan, step, stage, states.memory));
+    profile.stages.push_back(stage_profile(std::move(states), simulation.memory.back()));
+  }
+  judge_memory(plan, options, simulation);
+  for (std::string& line : notes(plan, simulation)) profile.assumptions.push_back(std::move(line));
+  return simulation;
+}
+
+}  // namespace reckon

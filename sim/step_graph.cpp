@@ -1,0 +1,365 @@
+#include "sim/step_graph.h"
+
+#include <algorithm>
+
+#include "plan/rank_grid.h"
+#include "sim/task_writer.h"
+
+namespace reckon {
+namespace {
+
+std::string collective_name(Group group, Collective collective) {
+  return std::string(name_of(group)) + "." + std::string(name_of(collective));
+}
+
+bool reduces(const CollectiveCall& call) {
+  return call.collective == Collective::all_reduce || call.collective == Collective::reduce_scatter;
+}
+
+/// Seconds to narrow the kept tensors that are stored below their own width: read wide, write narrow.
+Seconds storage_pass(const OpTimes& times, const OpList& list, const KeptSet& kept) {
+  double bytes = 0.0;
+  for (const KeptTensor& tensor : kept.kept) {
+    const Tensor& source = list.tensors[static_cast<std::size_t>(tensor.tensor)];
+    if (payload_bits(tensor.storage.format) < payload_bits(source.format))
+      bytes += static_cast<double>(source.bytes().value + tensor.bytes.value);
+  }
+  return times.quantize_per_byte * bytes;
+}
+
+const SectionTimes& times_of(const OpTimes& times, Section kind) {
+  switch (kind) {
+    case Section::embedding: return times.embedding;
+    case Section::dense_layer: return times.dense_layer;
+    case Section::moe_layer: return times.moe_layer;
+    case Section::head: return times.head;
+  }
+  return times.head;
+}
+
+std::int64_t recomputed_layers(const Plan& plan, std::int64_t stage) {
+  const auto& layers = plan.activations.recompute_layers;
+  if (plan.activations.recompute == Recompute::none || layers.empty()) return 0;
+  return layers.size() == 1 ? layers.front() : layers.at(static_cast<std::size_t>(stage));
+}
+
+std::vector<SectionPlay> section_plays(const Plan& plan, const OpTimes& times, const StageGraph& stage, int rank) {
+  std::vector<SectionPlay> plays(8);
+  for (const auto& chunk : stage.chunks) {
+    for (const StageSection& section : chunk) {
+      SectionPlay& play = plays[StageGraph::play_index(section)];
+      if (play.times != nullptr) continue;
+      play.times = &times_of(times, section.kind);
+      play.kept =
+          kept_tensors(plan, play.times->list, section.recomputed ? plan.activations.recompute : Recompute::none, rank);
+      play.storage = storage_pass(times, play.times->list, play.kept);
+    }
+  }
+  return plays;
+}
+
+/// Weights of the sections of one rank, for dividing its gradients into buckets.
+class SectionWeights {
+ public:
+  explicit SectionWeights(const Plan& plan)
+      : elements_(section_elements(plan.model, plan.parallel.tensor, plan.parallel.expert)),
+        pipelined_(plan.parallel.pipeline > 1) {}
+
+  std::int64_t of(const StageSection& section) const {
+    switch (section.kind) {
+      case Section::embedding: return elements_.embedding;
+      case Section::dense_layer: return elements_.dense_layer;
+      case Section::moe_layer: return elements_.moe_layer + elements_.layer_experts;
+      case Section::head: return elements_.head + (pipelined_ ? elements_.tied_table : 0);
+    }
+    return 0;
+  }
+
+ private:
+  SectionElements elements_;
+  bool pipelined_;
+};
+
+/// Builds the program of one stage.
+class StageBuilder {
+ public:
+  StageBuilder(const Plan& plan, const OpTimes& times, const RankGrid& grid, Labels& labels, std::int64_t stage)
+      : plan_(plan), times_(times), grid_(grid), labels_(labels), stage_(stage), weights_(plan), write_(graph_) {
+    graph_.chunks = stage_sections(plan, stage);
+    graph_.plays = section_plays(plan, times, graph_, static_cast<int>(stage));
+    for (const auto& chunk : graph_.chunks)
+      for (const StageSection& section : chunk) stage_weights_ += weights_.of(section);
+  }
+
+  StageGraph build() {
+    const auto& parallel = plan_.parallel;
+    for (const Action& action :
+         pipeline_actions(parallel.schedule, static_cast<int>(parallel.pipeline), static_cast<int>(stage_),
+                          static_cast<int>(parallel.chunks), static_cast<int>(plan_.micro_batches())))
+      action.kind == ActionKind::forward ? forward(action) : backward(action);
+    end_of_step();
+    return std::move(graph_);
+  }
+
+ private:
+  std::int64_t virtual_stage(const Action& action) const { return action.chunk * plan_.parallel.pipeline + stage_; }
+
+  void forward(const Action& action) {
+    note(action, kNoLayer);
+    if (virtual_stage(action) > 0) write_.wait_for({kStreams + kActivations, ++activations_received_});
+    const auto& sections = graph_.chunks[static_cast<std::size_t>(action.chunk)];
+    Wait gathered = gather(sections.empty() ? nullptr : &sections.front());
+    for (std::size_t i = 0; i < sections.size(); ++i) {
+      note(action, sections[i].layer);
+      write_.wait_for(gathered);
+      gathered = gather(i + 1 < sections.size() ? &sections[i + 1] : nullptr);
+      forward_section(action, i);
+    }
+    if (virtual_stage(action) + 1 < plan_.virtual_stages()) send(action, kSendForward, kSendForwardPort, stage_);
+  }
+
+  void backward(const Action& action) {
+    note(action, kNoLayer);
+    if (virtual_stage(action) + 1 < plan_.virtual_stages())
+      write_.wait_for({kStreams + kGradients, ++gradients_received_});
+    const auto& sections = graph_.chunks[static_cast<std::size_t>(action.chunk)];
+    Wait gathered = gather(sections.empty() ? nullptr : &sections.back());
+    Wait reduced;
+    for (std::size_t i = sections.size(); i-- > 0;) {
+      note(action, sections[i].layer);
+      write_.wait_for(gathered);
+      gathered = gather(i > 0 ? &sections[i - 1] : nullptr);
+      backward_section(action, i);
+      reduced = reduce_section(action, sections[i]);
+    }
+    write_.wait_for(reduced);  // ZeRO-2, 3: the action ends when its gradients have gone to their shards
+    if (virtual_stage(action) > 0)
+      send(action, kSendBackward, kSendBackwardPort, (stage_ + plan_.parallel.pipeline - 1) % plan_.parallel.pipeline);
+  }
+
+  // ---- sections
+
+  void forward_section(const Action& action, std::size_t index) {
+    const SectionPlay& play = graph_.play_of(graph_.chunks[static_cast<std::size_t>(action.chunk)][index]);
+    for (std::size_t op = 0; op < play.times->ops.size(); ++op) forward_op(action, index, play, op, Phase::forward);
+    write_.compute(labels_.of("forward.quantize"), play.storage);
+  }
+
+  void backward_section(const Action& action, std::size_t index) {
+    const SectionPlay& play = graph_.play_of(graph_.chunks[static_cast<std::size_t>(action.chunk)][index]);
+    write_.compute(labels_.of("backward.dequantize"), play.storage);
+    for (const int op : play.kept.recomputed_ops)
+      forward_op(action, index, play, static_cast<std::size_t>(op), Phase::recompute);
+    for (std::size_t op = play.times->ops.size(); op-- > 0;) backward_op(action, index, play, op);
+  }
+
+  /// Collectives of a forward op follow it, and the next op waits for them.
+  void forward_op(const Action& action, std::size_t section, const SectionPlay& play, std::size_t index, Phase phase) {
+    const Op& op = play.times->list.ops[index];
+    const OpTime& time = play.times->ops[index];
+    const int first = write_.compute_tasks();
+    write_.compute(label(phase == Phase::forward ? "forward." : "recompute.", op), time.forward);
+    for (std::size_t i = 0; i < op.forward_collectives.size(); ++i)
+      write_.wait_for(collective(op.forward_collectives[i], time.forward_collectives[i]));
+    record(action, section, index, phase, first);
+  }
+
+  /// In the backward of a column-parallel product the repeated gather of its input goes on beside the input gradient,
+  /// and the reduction of the input gradient beside the weight gradient. Other collectives precede the op.
+  void backward_op(const Action& action, std::size_t section, const SectionPlay& play, std::size_t index) {
+    const Op& op = play.times->list.ops[index];
+    const OpTime& time = play.times->ops[index];
+    const int first = write_.compute_tasks();
+    const auto& calls = op.backward_collectives;
+    const bool column_parallel = op.kind == OpKind::gemm && std::any_of(calls.begin(), calls.end(), reduces);
+    std::vector<Wait> gathers, reductions;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      if (!column_parallel) write_.wait_for(collective(calls[i], time.backward_collectives[i]));
+      else if (!reduces(calls[i])) gathers.push_back(collective(calls[i], time.backward_collectives[i]));
+    }
+    write_.compute(label("backward.", op), time.input_gradient);
+    for (const Wait wait : gathers) write_.wait_for(wait);
+    for (std::size_t i = 0; column_parallel && i < calls.size(); ++i)
+      if (reduces(calls[i])) reductions.push_back(collective(calls[i], time.backward_collectives[i]));
+    write_.compute(label("backward.", op), time.weight_gradient);
+    for (const Wait wait : reductions) write_.wait_for(wait);
+    record(action, section, index, Phase::backward, first);
+  }
+
+  Wait collective(const CollectiveCall& call, Seconds time) {
+    const int ranks = static_cast<int>(grid_.size(call.group));
+    count(call.group, call.collective, plan_.precision.compute, call.calls,
+          bytes_sent_per_rank(call.collective, call.bytes, ranks) * call.calls);
+    return write_.beside(stream_of(call.group), port_of(call.group),
+                         labels_.of(collective_name(call.group, call.collective)), time);
+  }
+
+  // ---- between sections and stages
+
+  /// ZeRO-3: gathers a section's parameters; the returned wait is their arrival.
+  Wait gather(const StageSection* section) {
+    if (section == nullptr) return {};
+    const Seconds time = graph_.play_of(*section).times->parameter_gather;
+    if (time.value <= 0.0) return {};
+    count_parameters(weights_.of(*section));
+    return write_.beside(kGather, kGatherPort, labels_.of("parameter.all_gather"), time);
+  }
+
+  /// Gradients of a section that has just been through backward: ZeRO-2 and 3 reduce them at once; otherwise they fill
+  /// buckets, which the last micro-batch reduces as they get full.
+  Wait reduce_section(const Action& action, const StageSection& section) {
+    if (plan_.parallel.zero >= 2) {
+      const Seconds time = graph_.play_of(section).times->gradient_reduce;
+      if (time.value <= 0.0) return {};
+      count_gradients(weights_.of(section), 1);
+      return write_.beside(kReduce, kReducePort, labels_.of(reduction_name()), time);
+    }
+    if (action.micro_batch + 1 < plan_.micro_batches()) return {};
+    reduced_weights_ += weights_.of(section);
+    const auto full = static_cast<std::int64_t>(static_cast<double>(buckets()) * static_cast<double>(reduced_weights_) /
+                                                static_cast<double>(stage_weights_));
+    while (buckets_sent_ < full) reduce_bucket();
+    return {};
+  }
+
+  std::int64_t buckets() const {
+    return std::max<std::int64_t>(1, times_.reduce_calls[static_cast<std::size_t>(stage_)]);
+  }
+
+  void reduce_bucket() {
+    ++buckets_sent_;
+    const Seconds all = times_.gradient_reduce[static_cast<std::size_t>(stage_)];
+    if (all.value <= 0.0) return;
+    last_bucket_ =
+        write_.beside(kReduce, kReducePort, labels_.of(reduction_name()), all * (1.0 / static_cast<double>(buckets())));
+  }
+
+  void send(const Action& action, Stream stream, Port port, std::int64_t edge) {
+    note(action, kNoLayer);
+    const SectionTimes& layer = times_.dense_layer.ops.empty() ? times_.moe_layer : times_.dense_layer;
+    const Tensor& message = layer.list.tensors.front();
+    count(Group::pipeline, Collective::send_receive, message.format, 1, static_cast<double>(message.bytes().value));
+    write_.beside(stream, port, labels_.of("pipeline.send_receive"),
+                  times_.pipeline_send[static_cast<std::size_t>(edge)]);
+  }
+
+  /// The last buckets, the tied table, the gradient norm (which joins all stages), the update, the parameters.
+  void end_of_step() {
+    write_.set_note({});
+    while (plan_.parallel.zero < 2 && buckets_sent_ < buckets()) reduce_bucket();
+    if (plan_.parallel.zero < 2 && times_.gradient_reduce[static_cast<std::size_t>(stage_)].value > 0.0)
+      count_gradients(stage_weights_, buckets());
+    write_.wait_for(last_bucket_);
+    const bool holds_tied_table = stage_ == 0 || stage_ == plan_.parallel.pipeline - 1;
+    if (times_.tied_table_reduce.value > 0.0 && holds_tied_table)
+      write_.blocking(kWorld, kEmbeddingPort, labels_.of("embedding.all_reduce"), times_.tied_table_reduce);
+    write_.blocking(kWorld, kWorldPort, labels_.of("waiting"), Seconds(0.0));
+    const auto stage = static_cast<std::size_t>(stage_);
+    write_.compute(labels_.of("optimizer"), times_.optimizer[stage]);
+    if (times_.parameter_gather[stage].value > 0.0) {
+      count_parameters(stage_weights_);
+      write_.blocking(kGather, kGatherPort, labels_.of("parameter.all_gather"), times_.parameter_gather[stage]);
+    }
+  }
+
+  std::string reduction_name() const {
+    if (plan_.parallel.zero >= 1) return "gradient.reduce_scatter";
+    return plan_.gradients.reduce == GradientReduce::all_to_all_sum ? "gradient.all_to_all" : "gradient.all_reduce";
+  }
+
+  // ---- bookkeeping
+
+  int label(const char* phase, const Op& op) { return labels_.of(phase + std::string(op.name)); }
+  void note(const Action& action, std::int64_t layer) { write_.set_note({action.micro_batch, action.chunk, layer}); }
+
+  void record(const Action& action, std::size_t section, std::size_t op, Phase phase, int first_task) {
+    graph_.runs.push_back({phase, action.micro_batch, action.chunk, static_cast<std::int32_t>(section),
+                           static_cast<std::int32_t>(op), first_task, write_.compute_tasks()});
+  }
+
+  void count(Group group, Collective collective, NumberFormat format, std::int64_t calls, double bytes) {
+    for (Transfer& transfer : graph_.traffic) {
+      if (transfer.group != group || transfer.collective != collective || transfer.format != format) continue;
+      transfer.calls += calls;
+      transfer.bytes_per_rank += bytes;
+      return;
+    }
+    graph_.traffic.push_back({group, collective, format, calls, bytes});
+  }
+
+  void count_gradients(std::int64_t weights, std::int64_t calls) {
+    const Bytes bytes =
+        storage_bytes({plan_.gradients.wire, plan_.activations.block, plan_.activations.scale}, weights);
+    const int ranks = static_cast<int>(grid_.size(Group::gradient));
+    const bool exchange = plan_.gradients.reduce == GradientReduce::all_to_all_sum;
+    const Collective collective = exchange                   ? Collective::all_to_all
+                                  : plan_.parallel.zero >= 1 ? Collective::reduce_scatter
+                                                             : Collective::all_reduce;
+    count(Group::gradient, collective, plan_.gradients.wire, calls, bytes_sent_per_rank(collective, bytes, ranks));
+    if (exchange && plan_.parallel.zero == 0)
+      count(Group::gradient, Collective::all_gather, plan_.gradients.wire, calls,
+            bytes_sent_per_rank(Collective::all_gather, bytes, ranks));
+  }
+
+  void count_parameters(std::int64_t weights) {
+    const NumberFormat format = plan_.precision.compute == NumberFormat::fp32 ? NumberFormat::fp32 : NumberFormat::bf16;
+    count(Group::shard, Collective::all_gather, format, 1,
+          bytes_sent_per_rank(Collective::all_gather, storage_bytes({format}, weights),
+                              static_cast<int>(grid_.size(Group::shard))));
+  }
+
+  const Plan& plan_;
+  const OpTimes& times_;
+  const RankGrid& grid_;
+  Labels& labels_;
+  std::int64_t stage_;
+  SectionWeights weights_;
+  StageGraph graph_;
+  TaskWriter write_;
+  std::int32_t activations_received_ = 0, gradients_received_ = 0;
+  std::int64_t stage_weights_ = 0, reduced_weights_ = 0, buckets_sent_ = 0;
+  Wait last_bucket_;
+};
+
+}  // namespace
+
+int Labels::of(std::string_view name) {
+  const auto [place, is_new] = index_.try_emplace(std::string(name), size());
+  if (is_new) names_.emplace_back(name);
+  return place->second;
+}
+
+int Labels::find(const std::string& name) const {
+  const auto place = index_.find(name);
+  return place == index_.end() ? -1 : place->second;
+}
+
+std::vector<std::vector<StageSection>> stage_sections(const Plan& plan, std::int64_t stage) {
+  const std::vector<std::int64_t> layers = layers_per_virtual_stage(plan);
+  std::vector<std::vector<StageSection>> chunks(static_cast<std::size_t>(plan.parallel.chunks));
+  std::int64_t layer = 0, to_recompute = recomputed_layers(plan, stage);
+  for (std::int64_t virtual_stage = 0; virtual_stage < plan.virtual_stages(); ++virtual_stage) {
+    const std::int64_t end = layer + layers[static_cast<std::size_t>(virtual_stage)];
+    if (virtual_stage % plan.parallel.pipeline != stage) {
+      layer = end;
+      continue;
+    }
+    auto& sections = chunks[static_cast<std::size_t>(virtual_stage / plan.parallel.pipeline)];
+    if (virtual_stage == 0) sections.push_back({Section::embedding, kEmbeddingLayer, false});
+    for (; layer < end; ++layer)
+      sections.push_back(
+          {plan.model.layer_is_moe(layer) ? Section::moe_layer : Section::dense_layer, layer, to_recompute-- > 0});
+    if (virtual_stage == plan.virtual_stages() - 1) sections.push_back({Section::head, kHeadLayer, false});
+  }
+  return chunks;
+}
+
+StepGraph build_step_graph(const Plan& plan, const OpTimes& times) {
+  const RankGrid grid(plan.parallel);
+  StepGraph graph;
+  for (std::int64_t stage = 0; stage < plan.parallel.pipeline; ++stage)
+    graph.stages.push_back(StageBuilder(plan, times, grid, graph.labels, stage).build());
+  return graph;
+}
+
+}  // namespace reckon

@@ -1,0 +1,101 @@
+// The tasks of one training step: plan, op times and pipeline schedule turned into a program for each pipeline stage.
+// What overlaps with what is decided here, in one place, and described in docs/simulator.md.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "plan/kept_tensors.h"
+#include "plan/op_times.h"
+#include "plan/parameter_layout.h"
+#include "plan/pipeline_schedule.h"
+#include "plan/plan.h"
+#include "sim/program.h"
+#include "sim/streams.h"
+
+namespace reckon {
+
+/// Names of components ("forward.qkv", "tensor.all_gather"); a task's label is an index into them.
+class Labels {
+ public:
+  int of(std::string_view name);
+  /// Index of a name, or -1.
+  int find(const std::string& name) const;
+  const std::string& name(int label) const { return names_[static_cast<std::size_t>(label)]; }
+  int size() const { return static_cast<int>(names_.size()); }
+
+ private:
+  std::vector<std::string> names_;
+  std::unordered_map<std::string, int> index_;
+};
+
+inline constexpr std::int64_t kNoLayer = -3;  // beside kEmbeddingLayer and kHeadLayer of plan/parameter_layout.h
+
+/// What a task belongs to.
+struct TaskNote {
+  std::int32_t micro_batch = -1, chunk = -1;
+  std::int64_t layer = kNoLayer;
+};
+
+/// A collective or message, for counting traffic.
+struct Transfer {
+  Group group = Group::tensor;
+  Collective collective = Collective::all_reduce;
+  NumberFormat format = NumberFormat::bf16;
+  std::int64_t calls = 0;
+  double bytes_per_rank = 0.0;  // sent in a step
+};
+
+/// One section of a stage's chunk: the embedding, a layer or the head, with what its policy keeps and recomputes.
+struct StageSection {
+  Section kind = Section::dense_layer;
+  std::int64_t layer = kNoLayer;
+  bool recomputed = false;
+};
+
+/// How sections of one kind run on one stage.
+struct SectionPlay {
+  const SectionTimes* times = nullptr;  // of the caller's OpTimes
+  KeptSet kept;
+  Seconds storage;  // pass that narrows kept tensors in forward; the same again in backward to widen them
+};
+
+enum class Phase : std::uint8_t { forward, recompute, backward };
+
+/// One op of one section, and the tasks of the compute stream that carry it out (possibly none).
+struct OpRun {
+  Phase phase = Phase::forward;
+  std::int32_t micro_batch = 0, chunk = 0, section = 0, op = 0;
+  std::int32_t first_task = 0, end_task = 0;
+};
+
+struct StageGraph {
+  Program program;
+  std::array<std::vector<TaskNote>, kStreams> notes;  // parallel to the program's streams
+  std::vector<std::vector<StageSection>> chunks;      // sections in model order
+  std::vector<SectionPlay> plays;                     // by play_index
+  std::vector<OpRun> runs;                            // in order of execution
+  std::vector<Transfer> traffic;
+
+  static std::size_t play_index(const StageSection& section) {
+    return static_cast<std::size_t>(section.kind) * 2 + (section.recomputed ? 1 : 0);
+  }
+  const SectionPlay& play_of(const StageSection& section) const { return plays[play_index(section)]; }
+};
+
+struct StepGraph {
+  Labels labels;
+  std::vector<StageGraph> stages;
+};
+
+/// Sections of every chunk of pipeline rank `stage`.
+std::vector<std::vector<StageSection>> stage_sections(const Plan& plan, std::int64_t stage);
+
+/// `plan` is checked and resolved; `times` has an entry for each of its stages and must outlive the result.
+StepGraph build_step_graph(const Plan& plan, const OpTimes& times);
+
+}  // namespace reckon
