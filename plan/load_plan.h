@@ -37,5 +37,7 @@ std::vector<std::string> known_hardware(const ConfigPaths& paths);
 
 /// Every broken rule with the nearest legal values; empty = the plan is legal.
 std::vector<Diagnostic> check_plan(const Plan& plan);
+/// What a legal plan should still be told: options without effect, groups that span nodes. Sentences.
+std::vector<std::string> plan_warnings(const Plan& plan);
 
 }  // namespace reckon
