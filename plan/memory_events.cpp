@@ -125,6 +125,11 @@ class BackwardWalk {
     }
   }
 
+  int input_gradient() const {
+    const auto found = gradient_.find(0);
+    return found == gradient_.end() ? -1 : found->second;
+  }
+
   std::vector<MemoryEvent> run() {
     if (set_.recomputed_ops.size() == list_.ops.size()) rerun_section();
     for (int i = static_cast<int>(list_.ops.size()) - 1; i >= 0; --i) run_op(i);
@@ -334,7 +339,16 @@ int input_block(const OpList& list) {
 }
 
 int input_gradient_block(const OpList& list) {
-  return block_number(list, BlockKind::gradient, 0);
+  KeptSet everything;
+  std::set<int> names;
+  for (const Op& op : list.ops)
+    for (const int tensor : op.saved)
+      if (const int name = storage_name(list, tensor); names.insert(name).second)
+        everything.kept.push_back({name, {}, list.tensors[at(name)].bytes(), false, 0});
+  for (KeptTensor& kept : everything.kept) kept.needed_until = -1;  // nothing is freed: only gradients matter here
+  BackwardWalk walk(list, everything);
+  walk.run();
+  return walk.input_gradient();
 }
 
 int output_block(const OpList& list) {
@@ -351,6 +365,10 @@ Bytes input_bytes(const OpList& list) {
   return list.tensors.front().bytes();
 }
 
+bool input_is_kept(const OpList& list, const KeptSet& kept) {
+  return KeptView(list, kept).keeps_whole(list, 0);
+}
+
 Bytes output_gradient_bytes(const OpList& list) {
   const int tensor = output_tensor(list);
   return tensor < 0 ? Bytes(0) : list.tensors[at(root_of(list, tensor))].bytes();
@@ -358,7 +376,7 @@ Bytes output_gradient_bytes(const OpList& list) {
 
 std::vector<MemoryEvent> forward_events(const OpList& list, const KeptSet& kept) {
   Recorder recorder(list);
-  recorder.adopt(input_block(list), input_bytes(list), KeptView(list, kept).keeps_whole(list, 0));
+  recorder.adopt(input_block(list), input_bytes(list), input_is_kept(list, kept));
   const int output = output_tensor(list);
   run_forward(list, kept, BlockKind::value, output < 0 ? -1 : root_of(list, output), recorder);
   return recorder.take();

@@ -27,7 +27,8 @@ struct MemoryEvent {
   int op = 0;         // index into OpList::ops
 };
 
-/// Block of the section's input value (allocated by its maker) and gradient (handed on by backward).
+/// Block of the section's input value (allocated by its maker) and gradient (handed on by backward; through in-place
+/// residuals it is the block of the output's gradient). -1 where the input has no gradient (token ids).
 int input_block(const OpList& list);
 int input_gradient_block(const OpList& list);
 /// Block of the section's output value (left allocated by forward) and gradient (given to backward); -1 for the head.
@@ -35,6 +36,8 @@ int output_block(const OpList& list);
 int output_gradient_block(const OpList& list);
 
 Bytes input_bytes(const OpList& list);
+/// The section's input stays where it is until backward.
+bool input_is_kept(const OpList& list, const KeptSet& kept);
 Bytes output_gradient_bytes(const OpList& list);
 
 std::vector<MemoryEvent> forward_events(const OpList& list, const KeptSet& kept);

@@ -228,6 +228,7 @@ TEST(MemoryEvents, EveryBlockIsFreedOrHandedOn) {
         for (const auto& [block, bytes] : live) left += bytes;
         const bool passes_gradient = section != Section::embedding;
         EXPECT_EQ(left, passes_gradient ? input_bytes(list).value : 0) << list.ops.front().name;
+        EXPECT_EQ(live.contains(input_gradient_block(list)), passes_gradient) << list.ops.front().name;
         ++walked;
       }
     }

@@ -1,0 +1,229 @@
+#include "cost_model/allocation_sequence.h"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <unordered_map>
+
+#include "cost_model/stage_memory.h"
+#include "plan/caching_allocator.h"
+#include "plan/pipeline_schedule.h"
+
+namespace reckon {
+
+namespace {
+
+/// What a section does each time it runs.
+struct SectionEvents {
+  std::vector<MemoryEvent> forward, backward;
+  int input = 0, output = 0, input_gradient = 0, output_gradient = 0;  // block numbers
+  Bytes input_bytes, output_gradient_bytes;
+  bool keeps_input = false;
+  Bytes gathered, whole_gradient;  // ZeRO-3 weights, ZeRO-2 gradient
+};
+
+SectionEvents section_events(const Plan& plan, const AttentionWork& work, const SectionRun& run, std::int64_t stage,
+                             const WeightElements& weights) {
+  const OpList list = section_ops(plan, run.section, work);
+  const KeptSet kept =
+      kept_tensors(plan, list, run.recomputed ? plan.activations.recompute : Recompute::none, static_cast<int>(stage));
+  SectionEvents events;
+  events.forward = forward_events(list, kept);
+  events.backward = backward_events(list, kept);
+  events.input = input_block(list);
+  events.output = output_block(list);
+  events.input_gradient = input_gradient_block(list);
+  events.output_gradient = output_gradient_block(list);
+  events.input_bytes = input_bytes(list);
+  events.output_gradient_bytes = output_gradient_bytes(list);
+  events.keeps_input = input_is_kept(list, kept);
+  if (plan.parallel.zero >= 3) events.gathered = weight_bytes(plan, weights.total());
+  if (plan.parallel.zero >= 2) events.whole_gradient = gradient_bytes(plan, weights.total());
+  return events;
+}
+
+class SequenceBuilder {
+ public:
+  SequenceBuilder(const Plan& plan, const AttentionWork& work, std::int64_t stage) : stage_(stage), plan_(plan) {
+    const SectionTable table = section_table(plan, work, stage);
+    const std::vector<ChunkRuns> chunks = stage_runs(plan, stage);
+    for (const ChunkRuns& runs : chunks) {
+      std::vector<const SectionEvents*> sections;
+      for (const SectionRun& run : runs) {
+        const auto key = std::pair(run.section, run.recomputed);
+        if (!events_.contains(key)) events_[key] = section_events(plan, work, run, stage, table(run).weights);
+        for (std::int64_t i = 0; i < run.count; ++i) sections.push_back(&events_[key]);
+      }
+      chunks_.push_back(std::move(sections));
+    }
+    add_states(state_memory(plan, stage_weights(table, chunks)),
+               reduction_buffers(plan, stage_weights(table, chunks).total()));
+  }
+
+  std::vector<Allocation> build() {
+    const auto& parallel = plan_.parallel;
+    const auto stages = static_cast<int>(parallel.pipeline);
+    const auto all = static_cast<int>(plan_.micro_batches());
+    const bool gpipe = parallel.schedule == ScheduleKind::gpipe;
+    const int steady = parallel.schedule == ScheduleKind::interleaved ? 4 * stages : stages + 2;
+    const int walked = gpipe ? all : std::min(all, steady);
+    for (const Action& action : pipeline_actions(parallel.schedule, stages, static_cast<int>(stage_),
+                                                 static_cast<int>(parallel.chunks), walked)) {
+      if (action.kind == ActionKind::forward) forward(action);
+      else backward(action);
+    }
+    return std::move(sequence_);
+  }
+
+ private:
+  /// Blocks of one micro-batch in one chunk: section position -> block number -> block of the sequence.
+  struct Live {
+    std::vector<std::unordered_map<int, int>> sections;
+  };
+
+  int allocate(Bytes bytes, AllocationKind kind) {
+    if (bytes.value <= 0) return -1;
+    sizes_.push_back({bytes, kind});
+    const int block = static_cast<int>(sizes_.size()) - 1;
+    sequence_.push_back({true, block, bytes, kind});
+    return block;
+  }
+  void free(int block) {
+    if (block < 0) return;
+    sequence_.push_back(
+        {false, block, sizes_[static_cast<std::size_t>(block)].first, sizes_[static_cast<std::size_t>(block)].second});
+  }
+
+  /// Master weights and both moments are buffers of their own.
+  void add_states(const StateMemory& states, Bytes buffers) {
+    allocate(states.parameters, AllocationKind::parameters);
+    allocate(states.gradients, AllocationKind::gradients);
+    allocate(states.master, AllocationKind::optimizer);
+    allocate((states.optimizer - states.master) / 2, AllocationKind::optimizer);
+    allocate((states.optimizer - states.master) / 2, AllocationKind::optimizer);
+    allocate(buffers, AllocationKind::communication);
+  }
+
+  void play(const std::vector<MemoryEvent>& events, std::unordered_map<int, int>& blocks) {
+    for (const MemoryEvent& event : events) {
+      if (event.allocates) {
+        blocks[event.block] =
+            allocate(event.bytes, event.kept ? AllocationKind::activations : AllocationKind::transient);
+      } else {
+        const auto found = blocks.find(event.block);
+        if (found == blocks.end()) throw std::logic_error("a section frees a block that it does not hold");
+        free(found->second);
+        blocks.erase(found);
+      }
+    }
+  }
+
+  void forward(const Action& action) {
+    const auto& sections = chunks_[static_cast<std::size_t>(action.chunk)];
+    Live& live = live_[{action.micro_batch, action.chunk}];
+    live.sections.resize(sections.size());
+    if (sections.empty()) return;
+    live.sections[0][sections[0]->input] = allocate(
+        sections[0]->input_bytes, sections[0]->keeps_input ? AllocationKind::activations : AllocationKind::transient);
+    std::vector<int> gathered(sections.size() + 1, -1);
+    gathered[0] = allocate(sections[0]->gathered, AllocationKind::transient);
+    for (std::size_t i = 0; i < sections.size(); ++i) {
+      if (i + 1 < sections.size()) gathered[i + 1] = allocate(sections[i + 1]->gathered, AllocationKind::transient);
+      play(sections[i]->forward, live.sections[i]);
+      free(gathered[i]);
+      if (sections[i]->output < 0) continue;
+      const auto output = live.sections[i].find(sections[i]->output);
+      const int block = output->second;
+      live.sections[i].erase(output);
+      if (i + 1 < sections.size()) live.sections[i + 1][sections[i + 1]->input] = block;
+      else free(block);  // sent on
+    }
+  }
+
+  void backward(const Action& action) {
+    const auto& sections = chunks_[static_cast<std::size_t>(action.chunk)];
+    Live& live = live_[{action.micro_batch, action.chunk}];
+    if (sections.empty()) return;
+    int gradient = -1;
+    if (sections.back()->output_gradient >= 0)
+      gradient = allocate(sections.back()->output_gradient_bytes, AllocationKind::transient);
+    int gathered = allocate(sections.back()->gathered, AllocationKind::transient);
+    for (std::size_t i = sections.size(); i-- > 0;) {
+      auto& blocks = live.sections[i];
+      const int next = i > 0 ? allocate(sections[i - 1]->gathered, AllocationKind::transient) : -1;
+      const int whole = allocate(sections[i]->whole_gradient, AllocationKind::transient);
+      if (sections[i]->output_gradient >= 0) blocks[sections[i]->output_gradient] = gradient;
+      play(sections[i]->backward, blocks);
+      free(whole);
+      free(gathered);
+      gathered = next;
+      gradient = -1;
+      if (sections[i]->input_gradient < 0) continue;  // token ids
+      const auto handed_on = blocks.find(sections[i]->input_gradient);
+      gradient = handed_on->second;
+      blocks.erase(handed_on);
+    }
+    free(gradient);  // sent back
+    live_.erase({action.micro_batch, action.chunk});
+  }
+
+  std::int64_t stage_;
+  const Plan& plan_;
+  std::map<std::pair<Section, bool>, SectionEvents> events_;
+  std::vector<std::vector<const SectionEvents*>> chunks_;
+  std::vector<std::pair<Bytes, AllocationKind>> sizes_;
+  std::vector<Allocation> sequence_;
+  std::map<std::pair<int, int>, Live> live_;
+};
+
+}  // namespace
+
+std::string_view name_of(AllocationKind kind) {
+  switch (kind) {
+    case AllocationKind::parameters: return "parameters";
+    case AllocationKind::gradients: return "gradients";
+    case AllocationKind::optimizer: return "optimizer";
+    case AllocationKind::activations: return "activations";
+    case AllocationKind::transient: return "transient";
+    case AllocationKind::communication: return "communication";
+  }
+  throw std::logic_error("unknown kind of allocation");
+}
+
+std::vector<Allocation> allocation_sequence(const Plan& plan, const AttentionWork& work, std::int64_t stage) {
+  return SequenceBuilder(plan, work, stage).build();
+}
+
+Bytes peak_allocated(const std::vector<Allocation>& sequence) {
+  Bytes now, highest;
+  for (const Allocation& a : sequence) {
+    now += a.allocates ? a.bytes : -a.bytes;
+    highest = std::max(highest, now);
+  }
+  return highest;
+}
+
+Bytes peak_reserved(const std::vector<Allocation>& sequence) {
+  CachingAllocator allocator;
+  std::unordered_map<int, CachingAllocator::Block> blocks;
+  for (const Allocation& a : sequence) {
+    if (a.allocates) {
+      blocks[a.block] = allocator.allocate(a.bytes).value();
+    } else {
+      allocator.free(blocks.at(a.block));
+      blocks.erase(a.block);
+    }
+  }
+  return allocator.peak_reserved();
+}
+
+const Allocation* first_refused(const std::vector<Allocation>& sequence, Bytes limit) {
+  Bytes now;
+  for (const Allocation& a : sequence) {
+    now += a.allocates ? a.bytes : -a.bytes;
+    if (a.allocates && now > limit) return &a;
+  }
+  return nullptr;
+}
+
+}  // namespace reckon

@@ -1,0 +1,66 @@
+#include "cost_model/state_memory.h"
+
+#include <algorithm>
+
+namespace reckon {
+
+namespace {
+
+std::int64_t padded(std::int64_t elements, std::int64_t shards) {
+  return (elements + shards - 1) / shards * shards;
+}
+
+Bytes master_bytes(const Plan& plan, std::int64_t elements) {
+  const bool separate = plan.precision.compute != plan.precision.master;
+  return separate ? storage_bytes({plan.precision.master}, elements) : Bytes(0);
+}
+
+Bytes moment_bytes(const Plan& plan, std::int64_t elements) {
+  if (plan.optimizer.kind != OptimizerKind::adamw) return Bytes(0);
+  return 2 * storage_bytes({plan.optimizer.states, plan.activations.block, ScaleFormat::fp32}, elements);
+}
+
+StateMemory buffer_memory(const Plan& plan, std::int64_t elements, std::int64_t shards) {
+  if (elements == 0) return {};
+  const std::int64_t whole = padded(elements, shards), shard = whole / shards;
+  const int zero = plan.parallel.zero;
+  const std::int64_t updated = zero >= 1 ? shard : whole;
+  const Bytes master = master_bytes(plan, updated);
+  return {weight_bytes(plan, zero >= 3 ? shard : whole), gradient_bytes(plan, zero >= 2 ? shard : whole),
+          master + moment_bytes(plan, updated), master};
+}
+
+}  // namespace
+
+StateMemory state_memory(const Plan& plan, WeightElements weights) {
+  StateMemory sum = buffer_memory(plan, weights.shared, zero_shards(plan.parallel));
+  const StateMemory experts =
+      weights.experts > 0 ? buffer_memory(plan, weights.experts, expert_zero_shards(plan.parallel)) : StateMemory{};
+  sum.parameters += experts.parameters;
+  sum.gradients += experts.gradients;
+  sum.optimizer += experts.optimizer;
+  sum.master += experts.master;
+  return sum;
+}
+
+Bytes weight_bytes(const Plan& plan, std::int64_t elements) {
+  return storage_bytes({plan.precision.compute}, elements);
+}
+
+Bytes gradient_bytes(const Plan& plan, std::int64_t elements) {
+  return storage_bytes({plan.gradients.stored, plan.activations.block, plan.activations.scale}, elements);
+}
+
+Bytes reduction_buffers(const Plan& plan, std::int64_t elements) {
+  const std::int64_t ranks = plan.parallel.data * plan.context();
+  if (ranks == 1) return Bytes(0);
+  const bool exchange = plan.gradients.reduce == GradientReduce::all_to_all_sum;
+  if (!exchange && plan.gradients.wire == plan.gradients.stored) return Bytes(0);
+  const Storage wire{plan.gradients.wire, plan.activations.block, plan.activations.scale};
+  const std::int64_t bits = std::max(1, payload_bits(plan.gradients.wire));
+  const std::int64_t piece = std::min(elements, plan.gradients.bucket.value * 8 / bits);
+  const Bytes sent = storage_bytes(wire, piece);
+  return exchange ? 2 * sent + Bytes(4 * ((piece + ranks - 1) / ranks)) : sent;
+}
+
+}  // namespace reckon

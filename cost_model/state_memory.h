@@ -1,0 +1,46 @@
+// Bytes of parameters, gradients and optimizer states on one rank under ZeRO 0-3 (arXiv 1910.02054; the 18 bytes a
+// parameter of Megatron-LM's distributed optimizer page: 2 weight, 4 gradient, 4 master, 4 + 4 moments).
+//
+// Weights that are reduced over different ranks lie in different flat buffers: all weights, and the routed experts
+// where expert parallelism divides them. A sharded buffer is padded so that its shards are equal.
+#pragma once
+
+#include <cstdint>
+
+#include "plan/parameter_layout.h"
+#include "plan/plan.h"
+
+namespace reckon {
+
+struct StateMemory {
+  Bytes parameters, gradients, optimizer;
+  Bytes master;  // part of optimizer: the fp32 weights, where they are not the parameters themselves
+
+  Bytes total() const { return parameters + gradients + optimizer; }
+};
+
+/// Weight elements of one rank by flat buffer.
+struct WeightElements {
+  std::int64_t shared = 0;   // reduced over Group::gradient
+  std::int64_t experts = 0;  // reduced over Group::expert_gradient; 0 without expert parallelism
+
+  std::int64_t total() const { return shared + experts; }
+  WeightElements& operator+=(const WeightElements& other) {
+    shared += other.shared;
+    experts += other.experts;
+    return *this;
+  }
+};
+
+StateMemory state_memory(const Plan& plan, WeightElements weights);
+
+/// Bytes of weights in compute format, and of gradients in their stored format.
+Bytes weight_bytes(const Plan& plan, std::int64_t elements);
+Bytes gradient_bytes(const Plan& plan, std::int64_t elements);
+
+/// Buffers of the gradient reduction that are not the gradients themselves: a piece converted to the wire format, and
+/// for the all-to-all scheme the received piece and the fp32 sum of this rank's part. 0 when gradients travel as
+/// stored.
+Bytes reduction_buffers(const Plan& plan, std::int64_t elements);
+
+}  // namespace reckon
