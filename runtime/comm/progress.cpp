@@ -12,6 +12,10 @@ namespace {
 constexpr std::int64_t kSpinNanoseconds = 60000;
 constexpr double kSleepSeconds = 0.1;  // between looks at whether the peers still live
 
+constexpr double kLookSeconds = 1e-3;  // between looks of the thread while calls are made
+constexpr double kRestSeconds = 10.0;
+constexpr int kIdleLooks = 20;
+
 Seconds seconds_between(std::int64_t from, std::int64_t to) {
   return Seconds(static_cast<double>(std::max<std::int64_t>(to - from, 0)) * 1e-9);
 }
@@ -56,12 +60,12 @@ void Progress::add(std::shared_ptr<ActiveCall> call) {
     bell_.thread_calls.fetch_add(1);
     if (!thread_.joinable()) thread_ = std::thread(&Progress::run_thread, this);
   }
-  const bool wake = call->counted_ && call->ready();
+  const bool needs_thread = call->counted_;
   {
     const std::lock_guard lock(entrance_);
     entering_.push_back(std::move(call));
   }
-  if (wake) bell_.ring_thread();
+  if (needs_thread && thread_rests_.load()) bell_.ring_thread();
 }
 
 void Progress::retire(ActiveCall& call) {
@@ -139,14 +143,21 @@ void Progress::wait_for(ActiveCall& call) {
   }
 }
 
+// Waking the thread at every call would make it fight with a caller that is about to wait anyway. So it looks around
+// every millisecond while there have been calls lately, and rests until rung when there have been none.
 void Progress::run_thread() {
+  int idle_looks = 0;
   while (!stop_) {
     const std::uint32_t seen = bell_.rings.load();
     if (bell_.caller_waits.load() == 0) {
       const std::lock_guard lock(engine_);
       advance_all();
     }
-    if (bell_.rings.load() == seen && !stop_) bell_.sleep_thread(seen, 10.0);
+    idle_looks = bell_.thread_calls.load() == 0 ? idle_looks + 1 : 0;
+    thread_rests_.store(idle_looks > kIdleLooks);
+    if (bell_.rings.load() != seen || stop_) continue;
+    if (thread_rests_.load() && bell_.thread_calls.load() != 0) continue;  // a call came in between
+    bell_.sleep_thread(seen, thread_rests_.load() ? kRestSeconds : kLookSeconds);
   }
 }
 

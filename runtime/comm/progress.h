@@ -1,5 +1,4 @@
 // Carries the calls of one rank forward: by the caller while it waits, by a background thread while it computes.
-// Measured on two cores: a call that is waited for at once never wakes the thread unless peers depend on it.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +31,6 @@ class ActiveCall : public PendingOperation, public std::enable_shared_from_this<
   virtual bool advance() = 0;
   /// True if peers depend on this rank's work after the announcement.
   virtual bool needs_thread() const = 0;
-  /// True if advance() would find something to do.
-  virtual bool ready() = 0;
   /// Why the call cannot complete (a peer has left or its process has ended), else empty.
   virtual std::string broken() = 0;
   /// The message of a timeout.
@@ -84,6 +81,7 @@ class Progress {
   std::mutex entrance_;
   std::vector<std::shared_ptr<ActiveCall>> entering_;
   std::atomic<bool> stop_{false};
+  std::atomic<bool> thread_rests_{false};  // it has to be rung to see a new call
   std::thread thread_;
 };
 

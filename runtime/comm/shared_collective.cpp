@@ -32,7 +32,6 @@ class CollectiveCall final : public ActiveCall {
 
   bool announce() override;
   bool advance() override;
-  bool ready() override { return meet(); }
   bool needs_thread() const override { return !inside_ || has_counts(); }
   std::string broken() override;
   std::string overdue(double seconds) override;

@@ -21,7 +21,6 @@ class MessageCall final : public ActiveCall {
 
   bool announce() override;
   bool advance() override;
-  bool ready() override { return !sends_ && channel_.announced.load(std::memory_order_acquire) >= message_; }
   bool needs_thread() const override { return !sends_; }
   std::string broken() override;
   std::string overdue(double seconds) override;
