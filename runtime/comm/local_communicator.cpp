@@ -65,6 +65,7 @@ void Run::run_rank(int rank) {
   std::iota(members.begin(), members.end(), 0);
   std::exception_ptr error;
   {
+    const ProgressGuard guard(host);
     SharedCommunicator world(std::make_shared<SharedGroup>(
         SharedGroup{host, GroupBoard(group_block, ranks), std::move(members), rank, "world"}));
     try {
@@ -75,7 +76,6 @@ void Run::run_rank(int rank) {
       board.fail(fmt::format("rank {} failed: {}", rank, text_of(error)), ExitCode::run_failed);
     }
   }
-  host->progress.stop();
   if (!error) finish_rank(nullptr);
 }
 

@@ -46,6 +46,7 @@ std::shared_ptr<SharedGroup> world_group(int rank, int size, const CommunicatorO
 }
 
 void run_body(const std::shared_ptr<SharedGroup>& group, const std::function<void(Communicator& world)>& body) {
+  const ProgressGuard guard(group->host);
   SharedCommunicator world(group);
   try {
     body(world);
@@ -77,7 +78,6 @@ void run_rank_over_mpi(int ranks, const CommunicatorOptions& options,
     throw RunError(fmt::format("the plan needs {} ranks, the launcher started {} processes", ranks, size));
   const auto group = world_group(rank, size, options);
   run_body(group, body);
-  group->host->progress.stop();
   if (initialized == 0) check(MPI_Finalize(), "MPI_Finalize");
 }
 

@@ -28,7 +28,8 @@ class CollectiveCall final : public ActiveCall {
         call_(call),
         size_(group_->size()),
         inside_(operation_.send.bytes() <= kInlineBytes),
-        gathered_(static_cast<std::size_t>(size_)) {}
+        gathered_(static_cast<std::size_t>(size_)),
+        drains_(static_cast<std::size_t>(size_)) {}
 
   bool announce() override;
   bool advance() override;
@@ -71,6 +72,7 @@ class CollectiveCall final : public ActiveCall {
   Stage stage_ = Stage::announce;
   int met_members_ = 0, drained_members_ = 0, gathered_members_ = 0;
   std::vector<bool> gathered_;
+  std::vector<bool> drains_;  // members whose buffers are read by others and who wait for that
 };
 
 // --- announce
@@ -123,6 +125,7 @@ bool CollectiveCall::meet() {
     Slot& next = slot(met_members_);
     if (next.announced.load(std::memory_order_acquire) < call_) return false;
     met_at(next.call.issued);
+    drains_[static_cast<std::size_t>(met_members_)] = !next.call.payload_inside;
     ++met_members_;
   }
   return true;
@@ -241,12 +244,12 @@ void CollectiveCall::work() {
   }
 }
 
-void CollectiveCall::finish() {
+void CollectiveCall::finish() {  // from here on a peer may use its slot for another call
   own().finished.store(call_);
   for (int member = 0; member < size_; ++member) {
     if (member == group_->rank) continue;
     const bool waits_for_slot = group_->board.member(member).needs_slot.exchange(0) != 0;
-    if (waits_for_slot || !slot(member).call.payload_inside) group_->ring(member);
+    if (waits_for_slot || drains_[static_cast<std::size_t>(member)]) group_->ring(member);
   }
 }
 
@@ -315,16 +318,16 @@ std::string CollectiveCall::broken() {
 }
 
 std::string CollectiveCall::overdue(double seconds) {
-  std::string text = fmt::format("{}: no answer within {:g} s to rank {}'s {}", heading(), seconds,
-                                 host_rank(group_->rank), describe(operation_));
+  std::string missing, stuck;
   for (int member = 0; member < size_; ++member) {
     if (slot(member).announced.load() < call_)
-      text += fmt::format("; rank {} has not made this call (it has made {})", host_rank(member),
-                          group_->board.member(member).calls.load());
+      missing += fmt::format("; rank {} has not made this call (it has made {})", host_rank(member),
+                             group_->board.member(member).calls.load());
     else if (slot(member).finished.load() < call_ && member != group_->rank)
-      text += fmt::format("; rank {} made this call but did not finish it", host_rank(member));
+      stuck += fmt::format("; rank {} made this call but stopped in it", host_rank(member));
   }
-  return text;
+  return fmt::format("{}: no answer within {:g} s to rank {}'s {}{}", heading(), seconds, host_rank(group_->rank),
+                     describe(operation_), missing.empty() ? stuck : missing);
 }
 
 }  // namespace

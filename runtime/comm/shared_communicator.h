@@ -23,6 +23,17 @@ struct HostRank {
   std::vector<std::byte> scratch;  // peers' data that is being summed; used by whoever advances calls
 };
 
+/// Ends a rank's progress when its run is over, normally or not, while the rank still exists.
+class ProgressGuard {
+ public:
+  explicit ProgressGuard(std::shared_ptr<HostRank> host) : host_(std::move(host)) {}
+  ProgressGuard(const ProgressGuard&) = delete;
+  ~ProgressGuard() { host_->progress.stop(); }
+
+ private:
+  std::shared_ptr<HostRank> host_;
+};
+
 /// What the calls of one group share.
 struct SharedGroup {
   std::shared_ptr<HostRank> host;
