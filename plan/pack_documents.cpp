@@ -1,0 +1,240 @@
+#include "plan/pack_documents.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+namespace reckon {
+
+namespace {
+
+double causal_pairs(std::int64_t tokens) {
+  const auto l = static_cast<double>(tokens);
+  return l * (l + 1) / 2;
+}
+
+/// Pieces no longer than a row.
+std::vector<Piece> cut_to_rows(std::span<const Piece> pieces, std::int64_t row_tokens) {
+  std::vector<Piece> short_ones;
+  for (Piece piece : pieces) {
+    for (; piece.tokens > row_tokens; piece.first += row_tokens, piece.tokens -= row_tokens)
+      short_ones.push_back({piece.document, piece.first, row_tokens});
+    if (piece.tokens > 0) short_ones.push_back(piece);
+  }
+  return short_ones;
+}
+
+std::vector<Piece> longest_first(std::vector<Piece> pieces) {
+  std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.tokens > b.tokens; });
+  return pieces;
+}
+
+std::vector<PackedRow> concatenate(std::span<const Piece> pieces, std::int64_t row_tokens) {
+  std::vector<PackedRow> rows;
+  std::int64_t room = 0;
+  for (Piece piece : pieces)
+    while (piece.tokens > 0) {
+      if (room == 0) rows.emplace_back(), room = row_tokens;
+      const std::int64_t taken = std::min(room, piece.tokens);
+      rows.back().pieces.push_back({piece.document, piece.first, taken});
+      piece.first += taken, piece.tokens -= taken, room -= taken;
+    }
+  return rows;
+}
+
+/// Finds the first row with room for a piece in logarithmic time: a tree of maxima over the rooms.
+class FirstRoom {
+ public:
+  FirstRoom(std::size_t rows, std::int64_t room) : leaves_(std::bit_ceil(std::max<std::size_t>(rows, 1))) {
+    most_.assign(2 * leaves_, room);
+  }
+  std::size_t take(std::int64_t tokens) {
+    std::size_t node = 1;
+    while (node < leaves_) node = 2 * node + (most_[2 * node] >= tokens ? 0 : 1);
+    const std::size_t row = node - leaves_;
+    most_[node] -= tokens;
+    while (node /= 2) most_[node] = std::max(most_[2 * node], most_[2 * node + 1]);
+    return row;
+  }
+
+ private:
+  std::size_t leaves_;
+  std::vector<std::int64_t> most_;
+};
+
+std::vector<PackedRow> first_fit(const std::vector<Piece>& pieces, std::int64_t row_tokens) {
+  std::vector<PackedRow> rows;
+  FirstRoom room(pieces.size(), row_tokens);
+  for (const Piece& piece : pieces) {
+    const std::size_t row = room.take(piece.tokens);
+    if (row >= rows.size()) rows.resize(row + 1);
+    rows[row].pieces.push_back(piece);
+  }
+  return rows;
+}
+
+std::vector<PackedRow> best_fit(const std::vector<Piece>& pieces, std::int64_t row_tokens) {
+  std::vector<PackedRow> rows;
+  std::set<std::pair<std::int64_t, std::size_t>> rooms;  // room, row
+  for (const Piece& piece : pieces) {
+    auto tightest = rooms.lower_bound({piece.tokens, 0});
+    if (tightest == rooms.end()) {
+      rows.emplace_back();
+      tightest = rooms.insert({row_tokens, rows.size() - 1}).first;
+    }
+    const auto [room, row] = *tightest;
+    rows[row].pieces.push_back(piece);
+    rooms.erase(tightest);
+    rooms.insert({room - piece.tokens, row});
+  }
+  return rows;
+}
+
+/// The longest piece first, to the row with the fewest pairs that has room; rows are added when there is none.
+std::vector<PackedRow> balanced(const std::vector<Piece>& pieces, std::int64_t row_tokens) {
+  const auto tokens = std::accumulate(pieces.begin(), pieces.end(), std::int64_t{0},
+                                      [](std::int64_t sum, const Piece& piece) { return sum + piece.tokens; });
+  std::vector<PackedRow> rows(static_cast<std::size_t>((tokens + row_tokens - 1) / row_tokens));
+  std::vector<std::int64_t> room(rows.size(), row_tokens);
+  std::vector<double> pairs(rows.size(), 0.0);
+  for (const Piece& piece : pieces) {
+    std::size_t lightest = rows.size();
+    for (std::size_t row = 0; row < rows.size(); ++row)
+      if (room[row] >= piece.tokens && (lightest == rows.size() || pairs[row] < pairs[lightest])) lightest = row;
+    if (lightest == rows.size()) rows.emplace_back(), room.push_back(row_tokens), pairs.push_back(0.0);
+    rows[lightest].pieces.push_back(piece);
+    room[lightest] -= piece.tokens;
+    pairs[lightest] += causal_pairs(piece.tokens);
+  }
+  return rows;
+}
+
+std::vector<PackedRow> one_per_row(const std::vector<Piece>& pieces) {
+  std::vector<PackedRow> rows;
+  for (const Piece& piece : pieces) rows.push_back({{piece}});
+  return rows;
+}
+
+}  // namespace
+
+std::string_view name_of(Packer packer) {
+  switch (packer) {
+    case Packer::concatenate: return "concatenate";
+    case Packer::first_fit: return "first_fit";
+    case Packer::best_fit: return "best_fit";
+    case Packer::balanced: return "balanced";
+    case Packer::one_per_row: return "one_per_row";
+  }
+  throw std::logic_error("unknown packer");
+}
+
+std::vector<std::int64_t> PackedRow::lengths() const {
+  std::vector<std::int64_t> all;
+  for (const Piece& piece : pieces) all.push_back(piece.tokens);
+  return all;
+}
+
+std::int64_t PackedRow::tokens() const {
+  std::int64_t sum = 0;
+  for (const Piece& piece : pieces) sum += piece.tokens;
+  return sum;
+}
+
+double PackedRow::pairs() const {
+  double sum = 0;
+  for (const Piece& piece : pieces) sum += causal_pairs(piece.tokens);
+  return sum;
+}
+
+std::vector<Piece> whole_documents(std::span<const std::int64_t> lengths, std::int64_t first) {
+  std::vector<Piece> pieces;
+  for (const std::int64_t length : lengths) pieces.push_back({first++, 0, length});
+  return pieces;
+}
+
+std::vector<PackedRow> pack_documents(std::span<const Piece> pieces, std::int64_t row_tokens, Packer packer) {
+  if (row_tokens < 1) throw std::logic_error("rows need at least one token");
+  switch (packer) {
+    case Packer::concatenate: return concatenate(pieces, row_tokens);
+    case Packer::first_fit: return first_fit(longest_first(cut_to_rows(pieces, row_tokens)), row_tokens);
+    case Packer::best_fit: return best_fit(longest_first(cut_to_rows(pieces, row_tokens)), row_tokens);
+    case Packer::balanced: return balanced(longest_first(cut_to_rows(pieces, row_tokens)), row_tokens);
+    case Packer::one_per_row: return one_per_row(cut_to_rows(pieces, row_tokens));
+  }
+  throw std::logic_error("unknown packer");
+}
+
+PackedStep pack_step(std::span<const Piece> pieces, std::int64_t row_tokens, std::int64_t rows, Packer packer) {
+  PackedStep step{pack_documents(pieces, row_tokens, packer), {}};
+  const auto count = static_cast<std::size_t>(rows);
+  const bool in_order = packer == Packer::concatenate || packer == Packer::one_per_row;
+  if (!in_order)
+    std::stable_sort(step.rows.begin(), step.rows.end(),
+                     [](const PackedRow& a, const PackedRow& b) { return a.tokens() > b.tokens(); });
+  for (std::size_t row = count; row < step.rows.size(); ++row)
+    step.left.insert(step.left.end(), step.rows[row].pieces.begin(), step.rows[row].pieces.end());
+  step.rows.resize(count);
+  std::sort(step.left.begin(), step.left.end(), [](const Piece& a, const Piece& b) {
+    return std::pair(a.document, a.first) < std::pair(b.document, b.first);
+  });
+  std::vector<Piece> joined;  // neighbouring parts of one document become one piece again
+  for (const Piece& piece : step.left) {
+    const bool continues = !joined.empty() && joined.back().document == piece.document &&
+                           joined.back().first + joined.back().tokens == piece.first;
+    if (continues) joined.back().tokens += piece.tokens;
+    else joined.push_back(piece);
+  }
+  step.left = std::move(joined);
+  return step;
+}
+
+std::vector<std::vector<PackedRow>> deal_rows(std::vector<PackedRow> rows, std::int64_t groups) {
+  const auto count = static_cast<std::size_t>(groups);
+  if (groups < 1 || rows.size() % count != 0) throw std::logic_error("rows are not divisible by the number of groups");
+  const std::size_t size = rows.size() / count;
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const PackedRow& a, const PackedRow& b) { return a.pairs() > b.pairs(); });
+  std::vector<std::vector<PackedRow>> dealt(count);
+  std::vector<double> pairs(count, 0.0);
+  for (PackedRow& row : rows) {
+    std::size_t lightest = count;
+    for (std::size_t group = 0; group < count; ++group)
+      if (dealt[group].size() < size && (lightest == count || pairs[group] < pairs[lightest])) lightest = group;
+    pairs[lightest] += row.pairs();
+    dealt[lightest].push_back(std::move(row));
+  }
+  return dealt;
+}
+
+PackingReport packing_report(std::span<const PackedRow> rows, std::int64_t row_tokens) {
+  PackingReport report;
+  report.rows = static_cast<std::int64_t>(rows.size());
+  std::map<std::int64_t, std::int64_t> pieces_of;  // document -> pieces, and a part means that it was cut
+  std::set<std::int64_t> cut;
+  double tokens = 0, squares = 0, pairs = 0, most = 0;
+  for (const PackedRow& row : rows) {
+    for (const Piece& piece : row.pieces) {
+      const auto l = static_cast<double>(piece.tokens);
+      tokens += l, squares += l * l;
+      ++report.pieces;
+      if (++pieces_of[piece.document] > 1 || piece.first > 0) cut.insert(piece.document);
+    }
+    pairs += row.pairs();
+    most = std::max(most, row.pairs());
+  }
+  report.documents = static_cast<std::int64_t>(pieces_of.size());
+  report.cut_documents = static_cast<std::int64_t>(cut.size());
+  if (rows.empty() || tokens == 0) return report;
+  const auto count = static_cast<double>(report.rows), length = static_cast<double>(row_tokens);
+  report.real_token_share = tokens / (count * length);
+  report.sum_of_squares_share = squares / (count * length * length);
+  report.mean_square_length = squares / tokens;
+  report.imbalance = most / (pairs / count);
+  return report;
+}
+
+}  // namespace reckon
