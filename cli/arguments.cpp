@@ -4,10 +4,16 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "cli/commands/calibrate.h"
+#include "cli/commands/compare.h"
+#include "cli/commands/plan.h"
+#include "cli/commands/run.h"
+#include "cli/commands/show.h"
 #include "cli/commands/version.h"
 #include "plan/nearest_name.h"
 
@@ -24,6 +30,95 @@ struct Parser {
   bool json = false;
   Command chosen;
 };
+
+constexpr const char* kOverrides =
+    "Trailing key=value overrides the plan file, e.g. parallel.tensor=4; the last one wins.";
+
+/// A command with its options struct; `run` is called with both when the command was given.
+template <class Options>
+std::pair<CLI::App*, std::shared_ptr<Options>> add_command(Parser& parser, const std::string& name,
+                                                           const std::string& description, const std::string& example,
+                                                           ExitCode (*run)(const Options&, const Output&)) {
+  CLI::App* command = parser.app.add_subcommand(name, description);
+  auto options = std::make_shared<Options>();
+  command->footer("Example: reckon " + example);
+  command->callback([&parser, options, run] {
+    parser.chosen = [options, run](const Output& output) { return run(*options, output); };
+  });
+  return {command, options};
+}
+
+/// Trailing overrides of the plan.
+template <class Options>
+void add_overrides(CLI::App* command, Options& options) {
+  command->add_option("KEY=VALUE", options.overrides, kOverrides)->check([](const std::string& text) {
+    const auto equals = text.find('=');
+    return equals == std::string::npos || equals == 0 ? "`" + text + "` is no override; write key=value" : "";
+  });
+}
+
+/// PLAN and its trailing overrides.
+template <class Options>
+void add_plan_arguments(CLI::App* command, Options& options) {
+  command->add_option("PLAN", options.plan, "Plan file, or the name of one in configs/plans")->required();
+  add_overrides(command, options);
+}
+
+void add_plan(Parser& parser) {
+  auto [command, options] = add_command<PlanOptions>(
+      parser, "plan", "Predict memory and speed of a plan in closed form: does it fit, where does the time go",
+      "plan llama2-7b-8xa100 parallel.tensor=4 --json", plan_command);
+  add_plan_arguments(command, *options);
+}
+
+void add_show(Parser& parser) {
+  auto [command, options] = add_command<ShowOptions>(
+      parser, "show", "List known models, hardware, plans or number formats, or show one of them", "show llama2-13b",
+      show_command);
+  command->add_option("WHAT", options->what, "models, hardware, plans, formats, a name, or a path (also a config.json)")
+      ->required();
+}
+
+void add_run(Parser& parser) {
+  auto [command, options] = add_command<RunOptions>(
+      parser, "run", "Predict, execute and compare a plan; starts its ranks, or joins the mpirun or srun it runs under",
+      "run demo --steps 20 --out runs/first train.data=texts/", run_command);
+  add_plan_arguments(command, *options);
+  command->add_option("--steps", options->steps, "Optimizer steps, over train.steps of the plan");
+  command->add_option("--out", options->out, "Folder of the run (runs/PLAN-DATE)");
+  command->add_option("--backend", options->backend, "threads, mpi or nccl (mpi on CPUs, nccl on GPUs)")
+      ->transform(
+          CLI::CheckedTransformer(std::map<std::string, Backend>{
+                                      {"threads", Backend::threads}, {"mpi", Backend::mpi}, {"nccl", Backend::nccl}})
+              .description(""));
+  command->add_option("--resume", options->resume, "Folder of an earlier run whose last checkpoint to go on from");
+}
+
+void add_compare(Parser& parser) {
+  auto [command, options] = add_command<CompareOptions>(
+      parser, "compare", "Set prediction beside measurement, component by component, with the signed error",
+      "compare runs/first --tolerance 0.15", compare_command);
+  command->add_option("PROFILE", options->profiles, "Folder of a run, or two profiles: prediction and measurement")
+      ->required()
+      ->expected(1, 2);
+  command
+      ->add_option("--tolerance", options->tolerances,
+                   "Exit with 5 if an error is beyond: 0.1 for step time and peak memory, QUANTITY=0.1 for others")
+      ->allow_extra_args(false);
+}
+
+void add_calibrate(Parser& parser) {
+  auto [command, options] = add_command<CalibrateOptions>(
+      parser, "calibrate", "Measure this machine and write a hardware file (hardware: local)", "calibrate --quick",
+      calibrate_command);
+  command->add_option("--out", options->out, "Hardware file (default: the one that `hardware: local` reads)");
+  command->add_flag("--quick", options->quick, "Under 20 s; reused until host, build or 30 days have passed");
+  command->add_flag("--force", options->force, "Measure again even if the kept file is good");
+  command->add_option("--plan", options->plan, "Measure the exact shapes of this plan too");
+  command->add_option("--ranks", options->ranks, "Ranks that measure at the same time (one per core)")
+      ->check(CLI::PositiveNumber);
+  add_overrides(command, *options);
+}
 
 void add_general_options(Parser& parser) {
   CLI::App& app = parser.app;
@@ -66,6 +161,11 @@ ExitCode print_help(const Output& output, const std::string& help) {
 Invocation parse_arguments(int argc, const char* const* argv) {
   Parser parser;
   add_general_options(parser);
+  add_plan(parser);
+  add_run(parser);
+  add_compare(parser);
+  add_calibrate(parser);
+  add_show(parser);
   try {
     parser.app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

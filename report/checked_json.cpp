@@ -78,7 +78,7 @@ CheckedJson CheckedJson::at(const char* key) const {
   if (!value_->is_object()) fail("an object was expected");
   const auto member = value_->find(key);
   const std::string place = place_.empty() ? key : place_ + "." + key;
-  if (member == value_->end()) throw ConfigError({{"the key is missing", file_, 0, 0, place}});
+  if (member == value_->end()) throw ConfigError({{fmt::format("the key {} is missing", place), file_, 0, 0, place}});
   return {*member, file_, place};
 }
 

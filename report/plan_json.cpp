@@ -41,6 +41,24 @@ Json tree_json(const YamlValue& value) {
   return object;
 }
 
+/// The way back. A text that would read as something else in YAML was quoted there.
+YamlValue yaml_tree(const Json& json) {
+  if (json.is_null()) return {};
+  if (json.is_string()) {
+    const std::string text = json.get<std::string>();
+    return plan_value_json(text).is_string() ? YamlValue::scalar(text) : YamlValue::quoted_scalar(text);
+  }
+  if (json.is_array()) {
+    std::vector<YamlValue> items;
+    for (const Json& item : json) items.push_back(yaml_tree(item));
+    return YamlValue::sequence(std::move(items));
+  }
+  if (!json.is_object()) return YamlValue::scalar(json.dump());
+  YamlValue mapping = YamlValue::mapping();
+  for (const auto& [key, value] : json.items()) mapping.add(key, yaml_tree(value));
+  return mapping;
+}
+
 }  // namespace
 
 Json plan_json(const Plan& plan) {
@@ -49,7 +67,7 @@ Json plan_json(const Plan& plan) {
 
 Plan read_plan_json(const CheckedJson& json, const ConfigPaths& paths) {
   if (!json.json().is_object()) json.fail("a plan was expected");
-  return parse_plan(json.json().dump(1), json.file() + " (plan)", {}, paths);  // JSON is YAML
+  return parse_plan(write_yaml(yaml_tree(json.json())), json.file() + " (plan)", {}, paths);
 }
 
 Json plan_value_json(const std::string& text) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "report/format_quantity.h"
 #include "report/profile_json.h"
@@ -15,6 +16,7 @@ namespace {
 constexpr std::size_t kStagesShown = 8;
 constexpr std::size_t kComponentsShown = 10;
 constexpr std::size_t kAssumptionsShown = 3;
+constexpr std::size_t kLineWidth = 110;
 constexpr int kBarWidth = 20;
 
 struct MemoryLine {
@@ -99,17 +101,18 @@ std::string time_table(const StepProfile& profile, const TextStyle& style) {
   return table.text(style);
 }
 
-std::string verdict_line(const Verdict& verdict, const TextStyle& style) {
-  const std::string amounts =
+std::string verdict_amounts(const Verdict& verdict) {
+  std::string text =
       fmt::format("needs {} of {} on rank {}", with_unit(verdict.need), with_unit(verdict.limit), verdict.worst_rank);
-  if (verdict.fits) {
-    return fmt::format("{}: {} (probability {})\n", painted("FITS", Paint::good, style), amounts,
-                       percent(verdict.probability, 0));
-  }
-  std::string line = fmt::format("{}: {}", painted("DOES NOT FIT", Paint::bad, style), amounts);
-  if (verdict.breaks) line += fmt::format("; the limit is crossed by: {}", *verdict.breaks);
-  if (!verdict.nearest.empty()) line += fmt::format("\nnearest plan that fits: {}", verdict.nearest);
-  return line + "\n";
+  if (verdict.fits) return text + fmt::format(" (probability {})", percent(verdict.probability, 0));
+  if (verdict.breaks) text += fmt::format("; the limit is crossed by: {}", *verdict.breaks);
+  if (!verdict.nearest.empty()) text += fmt::format("; nearest plan that fits: {}", verdict.nearest);
+  return text;
+}
+
+std::string verdict_line(const Verdict& verdict, const TextStyle& style) {
+  const Paint paint = verdict.fits ? Paint::good : Paint::bad;
+  return painted(verdict.fits ? "FITS" : "DOES NOT FIT", paint, style) + ": " + verdict_amounts(verdict) + "\n";
 }
 
 std::string step_lines(const StepSummary& step) {
@@ -133,18 +136,38 @@ std::string traffic_table(const std::vector<TrafficEntry>& traffic, const TextSt
   return table.text(style) + "\n";
 }
 
+/// At most kLineWidth columns, following lines indented.
+std::string wrapped(const std::string& text) {
+  std::string lines;
+  std::size_t column = 0;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const bool first = lines.empty();
+    const bool fits = column + 1 + word.size() <= kLineWidth;
+    lines += first ? word : fits ? " " + word : "\n  " + word;
+    column = first ? word.size() : fits ? column + 1 + word.size() : 2 + word.size();
+  }
+  return lines;
+}
+
 std::string assumption_lines(const std::vector<std::string>& assumptions, const TextStyle& style) {
   std::string text;
   for (std::size_t i = 0; i < std::min(assumptions.size(), kAssumptionsShown); ++i)
-    text += painted("assumed: " + assumptions[i], Paint::dim, style) + "\n";
-  if (assumptions.size() > kAssumptionsShown)
-    text += painted(fmt::format("and {} more assumptions (--json lists all)", assumptions.size() - kAssumptionsShown),
-                    Paint::dim, style) +
+    text += painted(wrapped("assumed: " + assumptions[i]), Paint::dim, style) + "\n";
+  if (assumptions.size() > kAssumptionsShown) {
+    const std::size_t more = assumptions.size() - kAssumptionsShown;
+    text += painted(fmt::format("and {} more assumption{} (--json lists all)", more, more == 1 ? "" : "s"), Paint::dim,
+                    style) +
             "\n";
+  }
   return text;
 }
 
 }  // namespace
+
+std::string verdict_sentence(const Verdict& verdict) {
+  return (verdict.fits ? "the plan fits: " : "the plan does not fit: ") + verdict_amounts(verdict);
+}
 
 std::string plan_summary(const StepProfile& profile) {
   const Plan& plan = profile.plan;

@@ -13,6 +13,9 @@ namespace reckon {
 /// Model, machine, degrees and batch in two lines.
 std::string plan_summary(const StepProfile& profile);
 
+/// "the plan does not fit: needs 41.2 GiB of 40.0 GiB on rank 0; ..."
+std::string verdict_sentence(const Verdict& verdict);
+
 /// Verdict, memory by stage, time by component, throughput, traffic.
 std::string profile_text(const StepProfile& profile, const TextStyle& style);
 

@@ -1,0 +1,36 @@
+// The measured hardware file of this machine: one per host, kept in the user's cache, measured again when it is stale.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli/output.h"
+#include "plan/hardware_spec.h"
+#include "plan/load_plan.h"
+
+namespace reckon {
+
+/// Why the file at `paths.local_hardware` should be measured again ("it was measured 40 days ago"); empty = it is good.
+/// `current` are this machine's and build's facts, see calibration_facts.
+std::string reason_to_calibrate(const ConfigPaths& paths);
+
+struct CalibrationOptions {
+  bool quick = false;
+  std::string plan;                    // measure the exact shapes of this plan too; empty = none
+  std::vector<std::string> overrides;  // of that plan
+  std::filesystem::path out;           // where the hardware file goes
+  std::int64_t ranks = 0;              // that measure at the same time; 0 = one per core
+};
+
+/// Starts reckon-rank, adds host, build and date to its result, writes the file and returns it. Throws RunError.
+HardwareSpec calibrate(const CalibrationOptions& options, const Output& output);
+
+/// Whether the plan runs on `hardware: local`.
+bool uses_local_hardware(const std::filesystem::path& plan, const std::vector<std::string>& overrides);
+
+/// Measures this machine first if the plan needs it and the file is missing or stale.
+void calibrate_if_needed(const std::filesystem::path& plan, const std::vector<std::string>& overrides,
+                         const ConfigPaths& paths, const Output& output);
+
+}  // namespace reckon

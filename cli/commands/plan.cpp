@@ -1,0 +1,20 @@
+#include "cli/commands/plan.h"
+
+#include "cli/load_checked_plan.h"
+#include "cost_model/predict.h"
+#include "report/profile_json.h"
+#include "report/write_console.h"
+
+namespace reckon {
+
+ExitCode plan_command(const PlanOptions& options, const Output& output) {
+  const Plan plan = load_checked_plan(options.plan, options.overrides, find_configs());
+  const StepProfile profile = predict(resolve(plan));
+  for (const std::string& warning : profile.warnings) output.warning(warning);
+  output.result(output.json() ? profile_json(profile) : profile_text(profile, output.style()));
+  if (profile.verdict.fits) return ExitCode::success;
+  output.note("reckon: " + verdict_sentence(profile.verdict));
+  return ExitCode::does_not_fit;
+}
+
+}  // namespace reckon

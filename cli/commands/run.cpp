@@ -1,0 +1,147 @@
+#include "cli/commands/run.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+
+#include "cli/calibration.h"
+#include "cli/load_checked_plan.h"
+#include "cli/rank_end.h"
+#include "cli/rank_program.h"
+#include "cost_model/predict.h"
+#include "report/compare_profiles.h"
+#include "report/profile_json.h"
+#include "report/write_console.h"
+#include "report/write_file.h"
+
+namespace reckon {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kResults[] = {"measured.json",  "comparison.json", "simulated.json",
+                                    "predicted.json", "trace.json",      "report.html"};
+
+std::vector<std::string> overrides_of(const RunOptions& options) {
+  std::vector<std::string> overrides = options.overrides;
+  if (options.steps) overrides.push_back(fmt::format("train.steps={}", *options.steps));
+  return overrides;
+}
+
+fs::path folder_of(const RunOptions& options) {
+  if (!options.out.empty()) return options.out;
+  const auto now = fmt::localtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
+  return fs::path("runs") / fmt::format("{}-{:%Y%m%d-%H%M%S}", fs::path(options.plan).stem().string(), now);
+}
+
+/// Makes the folder and makes sure that it can be written to, before anything is computed.
+void prepare_folder(const fs::path& folder) {
+  const auto fail = [&](const std::string& reason) {
+    throw ConfigError(fmt::format("the output folder {} cannot be written to: {}", folder.string(), reason));
+  };
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail(error.message());
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) fail(std::strerror(errno));
+}
+
+Backend backend_of(const RunOptions& options, const Plan& plan) {
+  return options.backend.value_or(plan.hardware.device.is_cpu ? Backend::mpi : Backend::nccl);
+}
+
+const char* name_of(Backend backend) {
+  return backend == Backend::threads ? "threads" : backend == Backend::mpi ? "mpi" : "nccl";
+}
+
+std::vector<std::string> rank_command(const RunOptions& options, const Plan& plan, const fs::path& folder) {
+  std::vector<std::string> command = {
+      require_rank_program("training"),  "train", "--plan", folder / "plan.yaml", "--out", folder, "--backend",
+      name_of(backend_of(options, plan))};
+  if (!options.resume.empty()) command.insert(command.end(), {"--resume", options.resume});
+  return command;
+}
+
+void warn_before_run(const RunOptions& options, const StepProfile& predicted, const Output& output) {
+  for (const std::string& warning : predicted.warnings) output.warning(warning);
+  const Verdict& verdict = predicted.verdict;
+  if (!verdict.fits) {
+    output.warning(
+        fmt::format("this plan is predicted not to fit (needs {} of {} bytes; {} crosses the limit); the run "
+                    "enforces the limit and will stop there",
+                    verdict.need.value, verdict.limit.value, verdict.breaks.value_or("memory")));
+  }
+  if (!predicted.plan.hardware.device.is_cpu && backend_of(options, predicted.plan) != Backend::nccl)
+    output.warning(fmt::format("the prediction is for {}, the run uses this machine's processors",
+                               predicted.plan.hardware.device.name));
+}
+
+/// What stands before the ranks start: no result of an earlier run in this folder can be taken for one of this run.
+StepProfile write_predictions(const Plan& plan, const fs::path& folder) {
+  std::error_code error;
+  for (const char* name : kResults) fs::remove(folder / name, error);
+  const StepProfile predicted = predict(plan);
+  write_file(folder / "predicted.json", profile_json(predicted));
+  return predicted;
+}
+
+void report_results(const StepProfile& predicted, const fs::path& folder, const ConfigPaths& paths,
+                    const Output& output) {
+  const StepProfile measured = read_profile(folder / "measured.json", paths);
+  const Comparison comparison = compare_profiles(predicted, std::nullopt, measured);
+  write_file(folder / "comparison.json", comparison_json(comparison));
+  output.result(output.json() ? profile_json(measured)
+                              : fmt::format("\n{}\n{}\nfiles: {}\n", plan_summary(measured),
+                                            comparison_text(comparison, output.style()), folder.string()));
+}
+
+void check_launcher(const LauncherPlace& place, const Plan& plan) {
+  if (place.ranks == plan.world_size()) return;
+  throw ConfigError(fmt::format("{} started {} processes, but the plan's degrees multiply to {} ranks; start that many",
+                                place.launcher, place.ranks, plan.world_size()));
+}
+
+/// This process becomes the rank.
+[[noreturn]] void become(std::vector<std::string> command) {
+  std::vector<char*> arguments;
+  for (std::string& argument : command) arguments.push_back(argument.data());
+  arguments.push_back(nullptr);
+  ::setenv("OMP_NUM_THREADS", "1", 1);
+  ::execv(arguments[0], arguments.data());
+  throw RunError(fmt::format("{} cannot be started: {}", command[0], std::strerror(errno)));
+}
+
+}  // namespace
+
+ExitCode run_command(const RunOptions& options, const Output& output) {
+  const ConfigPaths paths = find_configs();
+  const fs::path plan_file = find_plan(options.plan, paths);
+  const auto overrides = overrides_of(options);
+  const auto launched = enclosing_launcher();
+  if (!launched) calibrate_if_needed(plan_file, overrides, paths, output);
+  const Plan plan = resolve(load_checked_plan(plan_file, overrides, paths));
+  require_rank_program("training");
+  if (launched) check_launcher(*launched, plan);
+
+  const fs::path folder = folder_of(options);
+  prepare_folder(folder);
+  write_file(folder / "plan.yaml", write_plan(plan));  // by every process: the same text, put in place whole
+  const auto command = rank_command(options, plan, folder);
+  if (launched && launched->rank != 0) become(command);
+
+  const StepProfile predicted = write_predictions(plan, folder);
+  warn_before_run(options, predicted, output);
+  if (!output.json()) output.note(plan_summary(predicted));
+  const Backend as = launched ? Backend::threads : backend_of(options, plan);  // launched: this one process is the rank
+  const ProcessEnd end = run_process(rank_processes(as, plan.world_size(), command));
+  if (end.exit_code != 0 || end.interrupted_by) throw_rank_failure("the run", end);
+  report_results(predicted, folder, paths, output);
+  return ExitCode::success;
+}
+
+}  // namespace reckon

@@ -1,0 +1,92 @@
+#include "cli/commands/show.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "cli/find_configs.h"
+#include "plan/nearest_name.h"
+#include "report/write_catalogue.h"
+
+namespace reckon {
+
+namespace {
+
+std::string models(const Output& output, const ConfigPaths& paths) {
+  std::vector<ModelSpec> all;
+  for (const std::string& name : known_models(paths)) all.push_back(load_model(name, paths));
+  return output.json() ? models_json(all) : models_text(all, output.style());
+}
+
+std::string hardware(const Output& output, const ConfigPaths& paths) {
+  std::vector<HardwareSpec> all;
+  for (const std::string& name : known_hardware(paths)) all.push_back(load_hardware(name, paths));
+  return output.json() ? hardware_list_json(all) : hardware_list_text(all, output.style());
+}
+
+std::string plans(const Output& output, const ConfigPaths& paths) {
+  const auto names = known_plans(paths);
+  return output.json() ? names_json("plans", names) : fmt::format("{}\n", fmt::join(names, "\n"));
+}
+
+std::string one_model(const std::string& name, const Output& output, const ConfigPaths& paths) {
+  const ModelSpec model = load_model(name, paths);
+  return output.json() ? models_json({model}) : model_text(model, output.style());
+}
+
+std::string one_hardware(const std::string& name, const Output& output, const ConfigPaths& paths) {
+  const HardwareSpec machine = load_hardware(name, paths);
+  return output.json() ? hardware_list_json({machine}) : hardware_text(machine, output.style());
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+[[noreturn]] void fail_unknown(const std::string& name, const ConfigPaths& paths) {
+  std::vector<std::string> known = {"models", "hardware", "plans", "formats", "local"};
+  for (const auto& names : {known_models(paths), known_hardware(paths)})
+    known.insert(known.end(), names.begin(), names.end());
+  std::string message = fmt::format("{} is neither a file nor a known model or hardware", name);
+  if (const std::string near = nearest_name(name, known); !near.empty())
+    message += fmt::format("; did you mean {}?", near);
+  throw ConfigError(message + " See `reckon show models` and `reckon show hardware`.");
+}
+
+/// Hardware files, and they alone, have a top-level `device`.
+bool is_hardware_file(const std::string& path) {
+  std::ifstream stream(path);
+  for (std::string line; std::getline(stream, line);)
+    if (line.starts_with("device:")) return true;
+  return false;
+}
+
+}  // namespace
+
+ExitCode show_command(const ShowOptions& options, const Output& output) {
+  const ConfigPaths paths = find_configs();
+  const std::string& what = options.what;
+  std::string text;
+  if (what == "models") {
+    text = models(output, paths);
+  } else if (what == "hardware") {
+    text = hardware(output, paths);
+  } else if (what == "plans") {
+    text = plans(output, paths);
+  } else if (what == "formats") {
+    text = output.json() ? formats_json() : formats_text(output.style());
+  } else if (contains(known_models(paths), what)) {
+    text = one_model(what, output, paths);
+  } else if (what == "local" || contains(known_hardware(paths), what)) {
+    text = one_hardware(what, output, paths);
+  } else if (std::filesystem::exists(what)) {
+    text = is_hardware_file(what) ? one_hardware(what, output, paths) : one_model(what, output, paths);
+  } else {
+    fail_unknown(what, paths);
+  }
+  output.result(text);
+  return ExitCode::success;
+}
+
+}  // namespace reckon
