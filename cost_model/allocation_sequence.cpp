@@ -58,6 +58,7 @@ class SequenceBuilder {
     }
     add_states(state_memory(plan, stage_weights(table, chunks)),
                reduction_buffers(plan, stage_weights(table, chunks).total()));
+    allocate(constant_bytes(plan), AllocationKind::transient);
   }
 
   std::vector<Allocation> build() {
@@ -79,6 +80,7 @@ class SequenceBuilder {
   /// Blocks of one micro-batch in one chunk: section position -> block number -> block of the sequence.
   struct Live {
     std::vector<std::unordered_map<int, int>> sections;
+    int tokens = -1;
   };
 
   int allocate(Bytes bytes, AllocationKind kind) {
@@ -122,6 +124,7 @@ class SequenceBuilder {
     const auto& sections = chunks_[static_cast<std::size_t>(action.chunk)];
     Live& live = live_[{action.micro_batch, action.chunk}];
     live.sections.resize(sections.size());
+    live.tokens = allocate(micro_batch_bytes(plan_), AllocationKind::activations);
     if (sections.empty()) return;
     live.sections[0][sections[0]->input] = allocate(
         sections[0]->input_bytes, sections[0]->keeps_input ? AllocationKind::activations : AllocationKind::transient);
@@ -143,8 +146,12 @@ class SequenceBuilder {
   void backward(const Action& action) {
     const auto& sections = chunks_[static_cast<std::size_t>(action.chunk)];
     Live& live = live_[{action.micro_batch, action.chunk}];
-    if (sections.empty()) return;
     int gradient = -1;
+    if (sections.empty()) {
+      free(live.tokens);
+      live_.erase({action.micro_batch, action.chunk});
+      return;
+    }
     if (sections.back()->output_gradient >= 0)
       gradient = allocate(sections.back()->output_gradient_bytes, AllocationKind::transient);
     int gathered = allocate(sections.back()->gathered, AllocationKind::transient);
@@ -164,6 +171,7 @@ class SequenceBuilder {
       blocks.erase(handed_on);
     }
     free(gradient);  // sent back
+    free(live.tokens);
     live_.erase({action.micro_batch, action.chunk});
   }
 

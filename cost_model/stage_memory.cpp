@@ -111,11 +111,15 @@ StagePeak stage_peak(const Plan& plan, const SectionTable& table, const std::vec
   const ChunkWalk walk(plan, table);
   std::vector<ChunkMemory> memory;
   for (const ChunkRuns& runs : chunks) memory.push_back(walk.walk(runs));
+  const Bytes tokens = micro_batch_bytes(plan);
   MemoryMoment highest;
   for (const SchedulePoint& point : points) {
     const ChunkMemory& running = memory[static_cast<std::size_t>(point.chunk)];
     MemoryMoment moment = point.kind == ActionKind::forward ? running.forward : running.backward;
-    for (std::size_t chunk = 0; chunk < memory.size(); ++chunk) moment.kept += point.alive[chunk] * memory[chunk].kept;
+    moment.kept += tokens;
+    moment.transient += constant_bytes(plan);
+    for (std::size_t chunk = 0; chunk < memory.size(); ++chunk)
+      moment.kept += point.alive[chunk] * (memory[chunk].kept + tokens);
     raise(highest, moment);
   }
   const WeightElements weights = stage_weights(table, chunks);

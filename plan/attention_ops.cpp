@@ -137,12 +137,17 @@ void add_ring_exchange(const OpListBuilder& builder, Op& op, double key_blocks) 
   op.backward_launches *= 1 + calls;
 }
 
-/// Temporaries of flash attention's backward (FlashAttention-2, csrc/flash_attn/flash_api.cpp): fp32 accumulator of the
-/// query gradient, fp32 row sums, and with grouped queries key and value gradients for every query head. A CPU kernel
-/// works in blocks that are too small to count.
+/// Temporaries of flash attention's backward. GPU (FlashAttention-2, csrc/flash_attn/flash_api.cpp): fp32 accumulator
+/// of the query gradient, fp32 row sums, and with grouped queries key and value gradients for every query head. CPU:
+/// the library's kernel returns dense gradients, which are copied into the fused buffer; its blocks are too small to
+/// count.
 void add_flash_workspace(const OpListBuilder& builder, Op& op) {
-  if (builder.plan.hardware.device.is_cpu) return;
   const AttentionShape& a = op.attention;
+  if (builder.plan.hardware.device.is_cpu) {
+    const std::int64_t key_value = a.queries * a.kv_heads * (a.head_dim + a.value_dim);
+    op.backward_workspace += builder.bytes(a.queries * a.heads * a.head_dim + key_value);
+    return;
+  }
   op.backward_workspace += Bytes(4 * a.queries * a.heads * a.head_dim + 4 * a.queries * a.heads);
   if (a.kv_heads < a.heads) op.backward_workspace += builder.bytes(a.queries * a.heads * (a.head_dim + a.value_dim));
 }

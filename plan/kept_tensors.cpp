@@ -1,6 +1,7 @@
 #include "plan/kept_tensors.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 
@@ -142,6 +143,24 @@ int storage_name(const OpList& list, int tensor) {
   return whole ? t.storage_of : tensor;
 }
 
+Bytes held_bytes(const OpList& list, int tensor) {
+  const bool given = list.tensors[at(tensor)].kept_as == ActivationClass::tokens && producer_of(list, tensor) < 0;
+  return given ? Bytes(0) : list.tensors[at(tensor)].bytes();
+}
+
+Bytes micro_batch_bytes(const Plan& plan) {
+  return Bytes(2 * 4 * plan.batch.micro_batch * plan.batch.sequence_length / plan.context());
+}
+
+Bytes constant_bytes(const Plan& plan) {
+  const std::int64_t positions = plan.batch.micro_batch * plan.batch.sequence_length / plan.context();
+  if (plan.model.position != Position::rope) return Bytes(4 * positions);
+  const ModelSpec& model = plan.model;
+  const auto rotated = model.is_mla() ? model.mla.qk_rope_head_dim
+                                      : std::llround(static_cast<double>(model.head_dim) * model.rope_fraction);
+  return Bytes(4 * positions + 4 * plan.batch.sequence_length * rotated);
+}
+
 ClassPolicy class_policy(const Plan& plan, ActivationClass activation_class, int stage) {
   const ActivationSpec& activations = plan.activations;
   if (const auto found = activations.classes.find(activation_class); found != activations.classes.end())
@@ -161,8 +180,9 @@ KeptSet kept_tensors(const Plan& plan, const OpList& list, Recompute recompute, 
     const Storage& storage = **wanted[i];
     const Tensor& tensor = list.tensors[i];
     const bool encoded = storage.format != tensor.format;
-    set.kept.push_back(
-        {static_cast<int>(i), storage, encoded ? storage_bytes(storage, tensor.elements) : tensor.bytes(), encoded, 0});
+    set.kept.push_back({static_cast<int>(i), storage,
+                        encoded ? storage_bytes(storage, tensor.elements) : held_bytes(list, static_cast<int>(i)),
+                        encoded, 0});
   }
   std::vector<bool> marked(list.ops.size(), false);
   for (const Op& op : list.ops)

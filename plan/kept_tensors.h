@@ -38,6 +38,16 @@ ClassPolicy class_policy(const Plan& plan, ActivationClass activation_class, int
 /// The tensor under which the storage of `tensor` is kept: the first name of the whole storage, or a part's own index.
 int storage_name(const OpList& list, int tensor);
 
+/// Bytes that the section itself holds for a tensor: none for token ids and targets that it is given, which belong to
+/// the micro-batch (micro_batch_bytes).
+Bytes held_bytes(const OpList& list, int tensor);
+
+/// Token ids and targets of one micro-batch, int32, held from its forward to its backward on every stage.
+Bytes micro_batch_bytes(const Plan& plan);
+/// What lies beside the weights for the whole run: positions of a micro-batch's tokens and the table of rotations, fp32
+/// cosine and sine of every position of a row.
+Bytes constant_bytes(const Plan& plan);
+
 /// Highest bytes of tensors that are not kept, while the section runs (memory_events.h walked op by op).
 struct TransientPeak {
   Bytes forward;   // above the section's kept tensors

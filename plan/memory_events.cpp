@@ -75,7 +75,7 @@ struct KeptView {
   /// The storage itself stays because its kept parts cover it.
   bool keeps_whole(const OpList& list, int root) const {
     const auto found = plain_bytes.find(root);
-    return found != plain_bytes.end() && found->second >= list.tensors[at(root)].bytes();
+    return found != plain_bytes.end() && found->second >= held_bytes(list, root);
   }
 };
 
@@ -95,10 +95,10 @@ void run_forward(const OpList& list, const KeptSet& set, BlockKind values, int h
     const int index = static_cast<int>(i);
     for (const int tensor : op.inputs)  // a second input of the section (targets): there before, counted from here
       if (const int root = root_of(list, tensor); live.insert(root).second)
-        recorder.allocate(number(root), list.tensors[at(root)].bytes(), kept.keeps_whole(list, root), index);
+        recorder.allocate(number(root), held_bytes(list, root), kept.keeps_whole(list, root), index);
     for (const int tensor : op.outputs)
       if (const int root = root_of(list, tensor); live.insert(root).second)
-        recorder.allocate(number(root), list.tensors[at(root)].bytes(), kept.keeps_whole(list, root), index);
+        recorder.allocate(number(root), held_bytes(list, root), kept.keeps_whole(list, root), index);
     recorder.workspace(op.forward_workspace, index);
     for (const auto& [root, last] : last_use) {
       if (last != index) continue;
@@ -120,7 +120,7 @@ class BackwardWalk {
       for (const int tensor : op.inputs) read_.insert(root_of(list, tensor));
     if (const int output = output_tensor(list); output >= 0) {
       const int root = root_of(list, output);
-      recorder_.adopt(block_number(list, BlockKind::gradient, root), list.tensors[at(root)].bytes(), false);
+      recorder_.adopt(block_number(list, BlockKind::gradient, root), held_bytes(list, root), false);
       gradient_[root] = block_number(list, BlockKind::gradient, root);
     }
   }
@@ -143,7 +143,7 @@ class BackwardWalk {
       const bool stays = !kept.encoded && kept_.keeps_whole(list_, root);
       const int block =
           stays ? block_number(list_, BlockKind::value, root) : block_number(list_, BlockKind::copy, kept.tensor);
-      recorder_.adopt(block, stays ? list_.tensors[at(root)].bytes() : kept.bytes, true);
+      recorder_.adopt(block, stays ? held_bytes(list_, root) : kept.bytes, true);
       if (!kept.encoded) available_[kept.tensor] = block;
     }
   }
@@ -175,7 +175,7 @@ class BackwardWalk {
     if (is_available(name)) return;
     if (const auto kept = kept_.by_name.find(name); kept != kept_.by_name.end()) {
       const int block = block_number(list_, BlockKind::restored, name);
-      recorder_.allocate(block, list_.tensors[at(name)].bytes(), false, op);
+      recorder_.allocate(block, held_bytes(list_, name), false, op);
       available_[name] = block;
       decoded.push_back(name);
       return;
@@ -210,7 +210,7 @@ class BackwardWalk {
             found != available_.end() && root_of(list_, other) == root && holds_whole(found->second, root))
           return found->second;
     const int block = block_number(list_, BlockKind::restored, root);
-    recorder_.allocate(block, list_.tensors[at(root)].bytes(), false, op);
+    recorder_.allocate(block, held_bytes(list_, root), false, op);
     return block;
   }
 
@@ -223,13 +223,13 @@ class BackwardWalk {
     KeptSet everything;
     for (const auto& [name, until] : needed_until_) {
       const Tensor& tensor = list_.tensors[at(name)];
-      everything.kept.push_back({name, {tensor.format}, tensor.bytes(), false, until});
+      everything.kept.push_back({name, {tensor.format}, held_bytes(list_, name), false, until});
     }
     std::vector<int> decoded;
     make_available(0, 0, decoded, 0);
     if (available_[0] != input_block(list_)) {  // decoded: plays the input's part
       recorder_.free(available_[0], 0);
-      recorder_.allocate(input_block(list_), list_.tensors[0].bytes(), false, 0);
+      recorder_.allocate(input_block(list_), held_bytes(list_, 0), false, 0);
       available_[0] = input_block(list_);
     }
     run_forward(list_, everything, BlockKind::rerun, -1, recorder_);
@@ -259,8 +259,7 @@ class BackwardWalk {
         const bool own = std::any_of(op.outputs.begin(), op.outputs.end(),
                                      [&](int output) { return root_of(list_, output) == root; });
         const bool first_of_op = touched_.insert(root).second;
-        if (op.kind == OpKind::gemm && !own && first_of_op)
-          recorder_.workspace(list_.tensors[at(input)].bytes(), index);
+        if (op.kind == OpKind::gemm && !own && first_of_op) recorder_.workspace(held_bytes(list_, input), index);
         continue;
       }
       touched_.insert(root);
@@ -270,7 +269,7 @@ class BackwardWalk {
         gradient_[root] = available_.at(storage_name(list_, input));
       } else {
         const int block = block_number(list_, BlockKind::gradient, root);
-        recorder_.allocate(block, list_.tensors[at(root)].bytes(), false, index);
+        recorder_.allocate(block, held_bytes(list_, root), false, index);
         gradient_[root] = block;
       }
     }
@@ -344,7 +343,7 @@ int input_gradient_block(const OpList& list) {
   for (const Op& op : list.ops)
     for (const int tensor : op.saved)
       if (const int name = storage_name(list, tensor); names.insert(name).second)
-        everything.kept.push_back({name, {}, list.tensors[at(name)].bytes(), false, 0});
+        everything.kept.push_back({name, {}, held_bytes(list, name), false, 0});
   for (KeptTensor& kept : everything.kept) kept.needed_until = -1;  // nothing is freed: only gradients matter here
   BackwardWalk walk(list, everything);
   walk.run();
@@ -362,7 +361,7 @@ int output_gradient_block(const OpList& list) {
 }
 
 Bytes input_bytes(const OpList& list) {
-  return list.tensors.front().bytes();
+  return held_bytes(list, 0);
 }
 
 bool input_is_kept(const OpList& list, const KeptSet& kept) {
@@ -371,7 +370,7 @@ bool input_is_kept(const OpList& list, const KeptSet& kept) {
 
 Bytes output_gradient_bytes(const OpList& list) {
   const int tensor = output_tensor(list);
-  return tensor < 0 ? Bytes(0) : list.tensors[at(root_of(list, tensor))].bytes();
+  return tensor < 0 ? Bytes(0) : held_bytes(list, root_of(list, tensor));
 }
 
 std::vector<MemoryEvent> forward_events(const OpList& list, const KeptSet& kept) {

@@ -75,12 +75,26 @@ int add_norm(OpListBuilder& builder, std::string_view name, int input, std::int6
 
 Bytes weight_gradient_workspace(const OpListBuilder& builder, std::int64_t weights) {
   const NumberFormat stored = builder.plan.gradients.stored, compute = builder.plan.precision.compute;
-  const bool accumulates_in_product =
-      stored == compute || (!is_block_scaled(stored) && !builder.plan.hardware.device.is_cpu);
-  return accumulates_in_product ? Bytes(0) : builder.bytes(weights);
+  const bool widens =
+      !is_block_scaled(stored) && (!builder.plan.hardware.device.is_cpu || multiplies_in_fp32(builder.plan));
+  return stored == compute || widens ? Bytes(0) : builder.bytes(weights);
+}
+
+bool multiplies_in_fp32(const Plan& plan) {
+  const DeviceSpec& device = plan.hardware.device;
+  if (!device.is_cpu || plan.precision.compute != NumberFormat::bf16) return false;
+  const auto narrow = device.peak.find(NumberFormat::bf16), wide = device.peak.find(NumberFormat::fp32);
+  return wide != device.peak.end() && (narrow == device.peak.end() || narrow->second <= wide->second);
 }
 
 namespace {
+
+/// Operands and result in fp32; the input gradient's are gone before the weight gradient's are made.
+void add_fp32_copies(Op& op) {
+  const std::int64_t x = op.gemm.m * op.gemm.k, weight = op.gemm.k * op.gemm.n, y = op.gemm.m * op.gemm.n;
+  op.forward_workspace += Bytes(4 * (x + weight + y));
+  op.backward_workspace += Bytes(4 * (y + weight + x));
+}
 
 Op product(const OpListBuilder& builder, std::string_view name, int input, GemmShape gemm, bool bias,
            std::vector<int> outputs) {
@@ -93,6 +107,7 @@ Op product(const OpListBuilder& builder, std::string_view name, int input, GemmS
   op.saved = {input};
   op.weights = gemm.batch * gemm.n * gemm.k + (bias ? gemm.batch * gemm.n : 0);
   op.backward_workspace = weight_gradient_workspace(builder, gemm.batch * gemm.n * gemm.k);
+  if (multiplies_in_fp32(builder.plan)) add_fp32_copies(op);
   return op;
 }
 
@@ -107,7 +122,7 @@ Op& add_column_product(OpListBuilder& builder, std::string_view name, int input,
     op.forward_collectives = {{Collective::all_gather, Group::tensor, whole}};
     op.backward_collectives = {{Collective::all_gather, Group::tensor, whole},
                                {Collective::reduce_scatter, Group::tensor, whole}};
-    op.forward_workspace = whole;
+    op.forward_workspace += whole;
     op.backward_workspace += 2 * whole;  // the gathered input and the whole input gradient
   } else if (s.tensor > 1) {
     op.backward_collectives = {{Collective::all_reduce, Group::tensor, whole}};
@@ -123,7 +138,7 @@ Op& add_row_product(OpListBuilder& builder, std::string_view name, int input, st
   if (s.sequence) {
     op.forward_collectives = {{Collective::reduce_scatter, Group::tensor, whole}};
     op.backward_collectives = {{Collective::all_gather, Group::tensor, whole}};
-    op.forward_workspace = whole;
+    op.forward_workspace += whole;
     op.backward_workspace += whole;
   } else if (s.tensor > 1) {
     op.forward_collectives = {{Collective::all_reduce, Group::tensor, whole}};

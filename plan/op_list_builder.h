@@ -78,6 +78,9 @@ int add_activation(OpListBuilder& builder, std::string_view name, const std::vec
 /// accumulation fusion).
 Bytes weight_gradient_workspace(const OpListBuilder& builder, std::int64_t weights);
 
+/// bf16 products on a CPU whose bf16 rate is not above its fp32 rate go through fp32 copies, as the runtime does.
+bool multiplies_in_fp32(const Plan& plan);
+
 /// Attention from the normed input [rows, h] to the projection's output [rows, h], which it returns.
 int add_attention(OpListBuilder& builder, int input, const AttentionWork& work);
 /// Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1), same ends.
