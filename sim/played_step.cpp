@@ -127,18 +127,19 @@ Picoseconds play_sample(const Plan& plan, const PlayedStep& step, std::uint64_t 
   return play(scenario, perturbation, sink).end;
 }
 
-Picoseconds play_without(const PlayedStep& step, const std::vector<int>& labels, bool without_messages) {
+Picoseconds play_without(const PlayedStep& step, const WhatIsFree& free) {
   Scenario scenario = step.cluster.scenario;
   std::vector<bool> is_free(static_cast<std::size_t>(step.graph.labels.size()), false);
-  for (const int label : labels) is_free[static_cast<std::size_t>(label)] = true;
+  for (const int label : free.labels) is_free[static_cast<std::size_t>(label)] = true;
   for (Program& program : scenario.programs) {
     for (auto& stream : program.streams)
       for (Task& task : stream)
         if (is_free[static_cast<std::size_t>(task.label)]) task.duration = Picoseconds(0);
-    if (!without_messages) continue;
+    if (!free.messages) continue;
     for (Wait& wait : program.waits)
       if (wait.counter >= kStreams) wait.count = 0;
   }
+  if (free.overlap) scenario.overlap = {};
   NoSpans sink;
   return play(scenario, step.perturbation, sink).end;
 }

@@ -38,7 +38,14 @@ std::shared_ptr<const PlayedStep> play_step(const Plan& plan, const OpTimes& tim
 /// Only the step's duration, for `sim.seed` + `sample`.
 Picoseconds play_sample(const Plan& plan, const PlayedStep& step, std::uint64_t sample);
 
-/// Duration if all tasks with one of these labels took no time. `without_messages`: nobody waits for a message either.
-Picoseconds play_without(const PlayedStep& step, const std::vector<int>& labels, bool without_messages = false);
+/// Parts of a step that are imagined to cost nothing.
+struct WhatIsFree {
+  std::vector<int> labels = {};  // tasks with these labels take no time
+  bool messages = false;         // no stage waits for a message of another
+  bool overlap = false;          // work and communication do not slow each other
+};
+
+/// Duration of the step without them.
+Picoseconds play_without(const PlayedStep& step, const WhatIsFree& free);
 
 }  // namespace reckon

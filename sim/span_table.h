@@ -27,11 +27,11 @@ class SpanTable : public SpanSink {
   std::optional<Span> before_arrival(const Span& span) const;
   /// The member of a transfer that arrived last; nothing if that rank is not kept.
   std::optional<Span> last_arrival(const Span& transfer) const;
+  /// The message that made `count` in an inbox of `rank`; nothing if its sender is not kept.
+  std::optional<Span> message(int rank, int inbox, std::int32_t count) const;
 
  private:
   std::size_t row(int rank, int stream) const { return static_cast<std::size_t>(rank * kStreams + stream); }
-  std::optional<Span> message(int rank, int inbox, std::int32_t count) const;
-
   const Scenario& scenario_;
   std::vector<bool> kept_;                                           // [ranks, streams]
   std::vector<std::vector<Span>> rows_;                              // [ranks, streams]
