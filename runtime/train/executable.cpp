@@ -1,0 +1,80 @@
+#include "runtime/train/executable.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "plan/errors.h"
+
+namespace reckon {
+namespace {
+
+class Refusals {
+ public:
+  void add_if(bool refused, const std::string& key, const std::string& sentence) {
+    if (refused) list_.push_back({sentence, {}, 0, 0, key});
+  }
+  void throw_if_any() const {
+    if (!list_.empty()) throw ConfigError(list_);
+  }
+
+ private:
+  std::vector<Diagnostic> list_;
+};
+
+void refuse_model(const ModelSpec& model, std::int64_t length, Refusals& refuse) {
+  const std::string later = " cannot be executed yet; prediction and simulation work";
+  refuse.add_if(model.is_moe(), "model", "a mixture of experts" + later);
+  refuse.add_if(model.is_mla(), "model", "latent attention" + later);
+  refuse.add_if(model.position == Position::alibi, "model", "ALiBi positions" + later);
+  refuse.add_if(model.qk_norm || model.qk_norm_full, "model", "norms of queries and keys" + later);
+  refuse.add_if(model.attention_sinks, "model", "attention sinks" + later);
+  refuse.add_if(model.sliding_window > 0 && model.sliding_window < length, "model",
+                fmt::format("a sliding window of {} tokens in rows of {}{}", model.sliding_window, length, later));
+}
+
+}  // namespace
+
+void require_executable(const Plan& plan) {
+  Refusals refuse;
+  refuse_model(plan.model, plan.batch.sequence_length, refuse);
+  const NumberFormat compute = plan.precision.compute;
+  refuse.add_if(compute != NumberFormat::fp32 && compute != NumberFormat::bf16, "precision.compute",
+                fmt::format("the runtime computes in fp32 and bf16, not in {}", name_of(compute)));
+  refuse.add_if(plan.precision.master != NumberFormat::fp32, "precision.master",
+                fmt::format("the runtime keeps fp32 master weights, not {}", name_of(plan.precision.master)));
+  refuse.add_if(plan.parallel.ulysses > 1, "parallel.ulysses",
+                "Ulysses sequence parallelism cannot be executed yet; use 1");
+  refuse.add_if(plan.parallel.ring > 1, "parallel.ring", "ring attention cannot be executed yet; use 1");
+  refuse.add_if(plan.parallel.tensor > 1, "parallel.tensor", "tensor parallelism cannot be executed yet; use 1");
+  refuse.add_if(plan.parallel.pipeline > 1, "parallel.pipeline", "pipeline parallelism cannot be executed yet; use 1");
+  refuse.add_if(plan.parallel.zero > 1, "parallel.zero",
+                fmt::format("ZeRO-{} cannot be executed yet; use 0 or 1", plan.parallel.zero));
+  refuse.add_if(plan.parallel.zero > 0 && plan.parallel.zero_group != 0 &&
+                    plan.parallel.zero_group != plan.parallel.data * plan.context(),
+                "parallel.zero_group", "hybrid sharding cannot be executed yet; use auto");
+  refuse.add_if(plan.documents.source != "single", "documents.source",
+                "packed documents cannot be executed yet; use 'single' and give the text as train.data");
+  refuse.add_if(plan.kernels.attention != AttentionKernel::flash, "kernels.attention",
+                "the runtime has flash attention only");
+  refuse.add_if(plan.kernels.loss != LossKernel::fused, "kernels.loss", "the runtime has the fused loss only");
+  refuse.add_if(is_block_scaled(plan.activations.stored), "activations.stored",
+                "quantized activations cannot be executed yet; keep them in compute precision");
+  refuse.add_if(!plan.activations.classes.empty(), "activations.classes",
+                "policies by class cannot be executed yet; leave them out");
+  refuse.add_if(plan.gradients.stored != NumberFormat::fp32, "gradients.stored",
+                fmt::format("the runtime keeps fp32 gradients, not {}", name_of(plan.gradients.stored)));
+  refuse.add_if(plan.gradients.wire != NumberFormat::fp32, "gradients.wire",
+                fmt::format("the runtime reduces gradients in fp32, not in {}", name_of(plan.gradients.wire)));
+  refuse.add_if(plan.gradients.reduce != GradientReduce::all_reduce, "gradients.reduce",
+                "the runtime reduces gradients with all_reduce only");
+  refuse.add_if(plan.optimizer.states != NumberFormat::fp32, "optimizer.states",
+                fmt::format("the runtime keeps fp32 optimizer states, not {}", name_of(plan.optimizer.states)));
+  refuse.add_if(plan.train.checkpoint_every > 0, "train.checkpoint_every", "checkpoints cannot be written yet; use 0");
+  refuse.add_if(plan.train.tokenizer != "bytes", "train.tokenizer",
+                "only the byte tokenizer can be used yet; give a token file as train.data for any other");
+  refuse.throw_if_any();
+}
+
+}  // namespace reckon

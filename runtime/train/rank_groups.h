@@ -1,0 +1,20 @@
+// The communicators of one rank, split from the world in the same order on all ranks.
+#pragma once
+
+#include <memory>
+
+#include "plan/rank_grid.h"
+#include "runtime/train/group_calls.h"
+
+namespace reckon {
+
+/// Null where the group has one member.
+struct RankGroups {
+  Coordinates coordinates;
+  std::unique_ptr<GroupCalls> tensor, gradient, shard;
+  std::unique_ptr<GroupCalls> stage_outputs, stage_gradients;  // along the pipeline, one for each direction
+
+  RankGroups(const Plan& plan, Communicator& world, StepTimer& timer);
+};
+
+}  // namespace reckon

@@ -1,0 +1,69 @@
+// One rank of a training run: its model part, its groups, and the execution of one optimizer step.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "plan/pipeline_schedule.h"
+#include "plan/plan.h"
+#include "runtime/comm/communicator.h"
+#include "runtime/train/gradient_reduction.h"
+#include "runtime/train/optimizer.h"
+#include "runtime/train/rank_groups.h"
+#include "runtime/train/token_stream.h"
+#include "runtime/train/virtual_stage.h"
+
+namespace reckon {
+
+struct StepResult {
+  double loss = 0;           // mean over the tokens of all ranks, before the update
+  double gradient_norm = 0;  // of the gradient of that mean, before clipping
+  double learning_rate = 0;
+  StepTimes times;  // of this rank
+};
+
+class RankTrainer {
+ public:
+  /// Allocates weights, gradients and optimizer states on the thread's memory account. `plan` and `world` must outlive
+  /// it. All ranks construct it together.
+  RankTrainer(const Plan& plan, Communicator& world, const TokenStream& tokens);
+
+  /// Step `step`, counted from 0. All ranks call it together.
+  StepResult step(std::int64_t step);
+
+  /// The two halves of a step, for tests: afterwards the gradient buffer holds the sum over the group (with ZeRO, this
+  /// rank's shard of it). Returns the loss.
+  double forward_backward(std::int64_t step);
+  void update(std::int64_t step, StepResult& result);
+
+  ParameterStore& parameters() { return store_; }
+  StepTimer& timer() { return timer_; }
+  RankGroups& groups() { return groups_; }
+
+ private:
+  using Place = std::pair<int, int>;  // chunk, micro-batch
+
+  MicroBatch make_batch(std::int64_t step, int micro_batch) const;
+  void run_forward(const Action& action, std::int64_t step);
+  void run_backward(const Action& action, bool last_micro_batch);
+
+  const Plan& plan_;
+  Communicator& world_;
+  const TokenStream& tokens_;
+  StepTimer timer_;
+  RankGroups groups_;
+  RankModel model_;
+  ParameterStore store_;
+  std::vector<VirtualStage> stages_;  // by chunk
+  std::vector<Action> actions_;
+  GradientReduction reduction_;
+  Optimizer optimizer_;
+  at::Tensor positions_;  // place of each token in its row
+  std::map<Place, StageActivations> in_flight_;
+  double loss_sum_ = 0;
+};
+
+}  // namespace reckon

@@ -1,0 +1,68 @@
+#include "runtime/train/token_stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plan/errors.h"
+#include "plan/token_file.h"
+#include "runtime/train/split_mix.h"
+
+namespace reckon {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw ConfigError({{message, {}, 0, 0, "train.data"}});
+}
+
+}  // namespace
+
+TokenStream::TokenStream(const Plan& plan)
+    : seed_(plan.train.seed), vocabulary_(static_cast<std::uint64_t>(plan.model.vocabulary)) {
+  const std::string& data = plan.train.data;
+  if (data.empty()) return;
+  source_ = open_documents(data);
+  if (source_->vocabulary() > plan.model.vocabulary)
+    refuse(fmt::format("tokens of {} go up to {}, but the model has a vocabulary of {}; it needs at least {}", data,
+                       source_->vocabulary() - 1, plan.model.vocabulary, source_->vocabulary()));
+  starts_.push_back(0);
+  for (const std::int64_t length : source_->lengths()) starts_.push_back(starts_.back() + length);
+  const std::int64_t needed = plan.batch.sequence_length + 1;
+  if (starts_.back() < needed)
+    refuse(fmt::format("{} holds {} tokens, but one row needs {}", data, starts_.back(), needed));
+  if (is_token_file(data)) return;
+  for (std::int64_t document = 0; document < source_->documents(); ++document) {
+    const std::vector<std::int32_t> tokens = source_->read_all(document);
+    in_memory_.insert(in_memory_.end(), tokens.begin(), tokens.end());
+  }
+}
+
+void TokenStream::read(std::int64_t step, std::int64_t sample, std::span<std::int32_t> into) const {
+  const std::uint64_t key =
+      split_mix(split_mix(seed_ + (static_cast<std::uint64_t>(step) << 32)) + static_cast<std::uint64_t>(sample));
+  if (source_) {
+    const auto places = static_cast<std::uint64_t>(starts_.back()) - into.size() + 1;
+    read_stream(static_cast<std::int64_t>(key % places), into);
+    return;
+  }
+  for (std::size_t t = 0; t < into.size(); ++t) into[t] = static_cast<std::int32_t>(split_mix(key + t) % vocabulary_);
+}
+
+void TokenStream::read_stream(std::int64_t first, std::span<std::int32_t> into) const {
+  if (!in_memory_.empty()) {
+    std::copy_n(in_memory_.begin() + first, into.size(), into.begin());
+    return;
+  }
+  auto document = std::upper_bound(starts_.begin(), starts_.end(), first) - starts_.begin() - 1;
+  while (!into.empty()) {
+    const std::int64_t offset = first - starts_[static_cast<std::size_t>(document)];
+    const std::int64_t left = starts_[static_cast<std::size_t>(document) + 1] - first;
+    const auto part = into.first(std::min(into.size(), static_cast<std::size_t>(left)));
+    source_->read(document, offset, part);
+    into = into.subspan(part.size());
+    first += static_cast<std::int64_t>(part.size());
+    ++document;
+  }
+}
+
+}  // namespace reckon
