@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "runtime/train/kernels/elementwise.h"
 #include "runtime/train/kernels/optimizer_kernels.h"
 #include "runtime/train/memory_account.h"
 #include "runtime/train/ops/dispatch.h"

@@ -1,0 +1,23 @@
+#include "runtime/train/rank_scope.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include "runtime/train/counting_allocator.h"
+
+namespace reckon {
+
+struct RankScope::Guards {
+  AccountScope account;
+  c10::InferenceMode inference;  // no version counters, no graph
+};
+
+RankScope::RankScope(MemoryAccount& account) {
+  install_counting_allocator();
+  at::set_num_threads(1);
+  guards_.reset(new Guards{AccountScope(account), c10::InferenceMode()});
+}
+
+RankScope::~RankScope() = default;
+
+}  // namespace reckon
