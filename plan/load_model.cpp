@@ -54,7 +54,8 @@ fs::path file_with_alias(const std::string& name, const ConfigPaths& paths) {
 }
 
 [[noreturn]] void refuse_name(const std::string& name, const ConfigPaths& paths) {
-  std::string message = fmt::format("there is no model '{}' in {}", name, models_folder(paths).string());
+  std::string message =
+      fmt::format("there is no model {} in {}", describe(YamlValue::scalar(name)), models_folder(paths).string());
   const std::string nearest = nearest_name(name, known_models(paths));
   if (!nearest.empty()) message += fmt::format("; did you mean '{}'?", nearest);
   throw ConfigError(message + (nearest.empty() ? "; 'reckon show models' lists them" : ""));
@@ -72,12 +73,13 @@ ModelSpec read_model(const YamlValue& document, const std::string& file) {
 }
 
 ModelSpec load_model(const std::string& name_or_path, const ConfigPaths& paths) {
+  std::error_code unusable;  // such as a name that is too long: there is no such file
   if (is_path(name_or_path)) {
     const fs::path path = name_or_path;
-    return read_file(fs::is_directory(path) ? path / "config.json" : path);
+    return read_file(fs::is_directory(path, unusable) ? path / "config.json" : path);
   }
   fs::path file = models_folder(paths) / (name_or_path + ".yaml");
-  if (!fs::exists(file)) file = file_with_alias(name_or_path, paths);
+  if (!fs::exists(file, unusable)) file = file_with_alias(name_or_path, paths);
   if (file.empty()) refuse_name(name_or_path, paths);
   return read_file(file);
 }

@@ -8,6 +8,7 @@
 
 #include "plan/load_plan.h"
 #include "plan/spec_yaml.h"
+#include "tests/support/temporary_folder.h"
 
 namespace reckon {
 namespace {
@@ -187,10 +188,8 @@ TEST(LoadHardware, LocalSaysHowToCalibrate) {
   } catch (const ConfigError& error) {
     EXPECT_NE(std::string(error.what()).find("reckon calibrate"), std::string::npos);
   }
-  const std::filesystem::path file = std::filesystem::temp_directory_path() / "reckon_local_hardware_test.yaml";
-  std::ofstream(file) << kSmallest;
-  EXPECT_EQ(load_hardware("local", {kPaths.configs, file}).name, "box");
-  std::filesystem::remove(file);
+  const TemporaryFolder folder;
+  EXPECT_EQ(load_hardware("local", {kPaths.configs, folder.write("local.yaml", kSmallest)}).name, "box");
 }
 
 }  // namespace

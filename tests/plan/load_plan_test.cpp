@@ -7,6 +7,7 @@
 
 #include "plan/method_preset.h"
 #include "plan/plan_schema.h"
+#include "tests/support/temporary_folder.h"
 
 namespace reckon {
 namespace {
@@ -203,23 +204,41 @@ batch: {sequence_length: 1024, global_batch: 4}
 }
 
 TEST(LoadPlan, RelativePathsStandBesideThePlan) {
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "reckon_load_plan_test";
-  std::filesystem::create_directories(folder);
-  std::filesystem::copy_file(kPaths.configs / "hardware/h100-80gb-8x.yaml", folder / "mine.yaml",
-                             std::filesystem::copy_options::overwrite_existing);
-  std::ofstream(folder / "plan.yaml")
-      << "model: llama2-13b\nhardware: mine.yaml\nbatch: {sequence_length: 1024, global_batch: 4}\n";
-  EXPECT_EQ(load_plan(folder / "plan.yaml", {}, kPaths).hardware.name, "h100-80gb-8x");
-  std::filesystem::remove_all(folder);
+  const TemporaryFolder folder;
+  std::filesystem::copy_file(kPaths.configs / "hardware/h100-80gb-8x.yaml", folder.path() / "mine.yaml");
+  const auto plan = folder.write(
+      "plan.yaml", "model: llama2-13b\nhardware: mine.yaml\nbatch: {sequence_length: 1024, global_batch: 4}\n");
+  EXPECT_EQ(load_plan(plan, {}, kPaths).hardware.name, "h100-80gb-8x");
 }
 
-TEST(LoadPlan, ErrorsInsideAModelFileNameThatFile) {
-  const std::filesystem::path file = std::filesystem::temp_directory_path() / "reckon_bad_hardware.yaml";
-  std::ofstream(file) << "name: x\n";
+TEST(LoadPlan, ErrorsInsideAHardwareFileNameThatFile) {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.write("bad.yaml", "name: x\n");
   const std::vector<Diagnostic> errors = errors_of(kSmall, {"hardware=" + file.string()});
-  std::filesystem::remove(file);
   ASSERT_FALSE(errors.empty());
   EXPECT_EQ(errors.front().file, file.string());
+}
+
+TEST(LoadPlan, UnreadableFilesAreNamed) {
+  const TemporaryFolder folder;
+  const auto message = [](const std::filesystem::path& file) -> std::string {
+    try {
+      load_plan(file, {}, kPaths);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return {};
+  };
+  EXPECT_EQ(message(folder.path() / "none.yaml"), (folder.path() / "none.yaml").string() + ": there is no such file");
+  EXPECT_EQ(message(folder.path()), folder.path().string() + ": this is a directory, not a file");
+  EXPECT_EQ(
+      message(folder.write("empty.yaml", "")),
+      (folder.path() / "empty.yaml").string() + ": the file is empty; a plan needs at least model, hardware and batch");
+  EXPECT_NE(message(folder.write("latin.yaml", "model: caf\xe9\n"))
+                .find("latin.yaml:1:11: byte 0xE9 is not valid UTF-8 text"),
+            std::string::npos);
+  std::filesystem::create_symlink("loop.yaml", folder.path() / "loop.yaml");
+  EXPECT_NE(message(folder.path() / "loop.yaml"), "");
 }
 
 TEST(Overrides, AreTypedAndTheLastOneWins) {

@@ -3,24 +3,24 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "plan/load_plan.h"
+#include "tests/support/temporary_folder.h"
 
 namespace reckon {
 namespace {
 
 /// A calibrated CPU machine stands in for `hardware: local`.
-ConfigPaths paths() {
-  const std::filesystem::path local = std::filesystem::temp_directory_path() / "reckon_shipped_plans_local.yaml";
-  std::ofstream(local) << "name: local\n"
-                          "device: {name: cpu, peak: {fp32: 100 GFLOP/s, bf16: 100 GFLOP/s}, memory: 4 GiB, "
-                          "memory_bandwidth: 20 GB/s, is_cpu: true}\n"
-                          "devices_per_node: 1\n"
-                          "intra_node: {bandwidth: 5 GB/s, latency: 1 us}\n"
-                          "inter_node: {bandwidth: 5 GB/s, latency: 1 us}\n"
-                          "cores: 2\n";
-  return {std::filesystem::path(RECKON_SOURCE_DIR) / "configs", local};
+constexpr std::string_view kLocal = R"(name: local
+device: {name: cpu, peak: {fp32: 100 GFLOP/s}, memory: 4 GiB, memory_bandwidth: 20 GB/s, is_cpu: true}
+devices_per_node: 1
+intra_node: {bandwidth: 5 GB/s, latency: 1 us}
+inter_node: {bandwidth: 5 GB/s, latency: 1 us}
+cores: 2
+)";
+
+ConfigPaths paths(const TemporaryFolder& folder) {
+  return {std::filesystem::path(RECKON_SOURCE_DIR) / "configs", folder.write("local.yaml", kLocal)};
 }
 
 std::vector<std::filesystem::path> plan_files() {
@@ -34,7 +34,8 @@ std::vector<std::filesystem::path> plan_files() {
 }
 
 TEST(ShippedPlans, LoadAndAreLegal) {
-  const ConfigPaths configs = paths();
+  const TemporaryFolder folder;
+  const ConfigPaths configs = paths(folder);
   const std::vector<std::filesystem::path> files = plan_files();
   EXPECT_GE(files.size(), 12u);
   for (const std::filesystem::path& file : files) {
@@ -45,7 +46,8 @@ TEST(ShippedPlans, LoadAndAreLegal) {
 }
 
 TEST(ShippedPlans, ReadBackAfterWriting) {
-  const ConfigPaths configs = paths();
+  const TemporaryFolder folder;
+  const ConfigPaths configs = paths(folder);
   for (const std::filesystem::path& file : plan_files()) {
     const std::string text = write_plan(load_plan(file, {}, configs));
     EXPECT_EQ(write_plan(parse_plan(text, "resolved.yaml", {}, {})), text) << file.filename();
@@ -53,7 +55,8 @@ TEST(ShippedPlans, ReadBackAfterWriting) {
 }
 
 TEST(ShippedPlans, ThePapersSetupsHaveThePublishedShape) {
-  const ConfigPaths configs = paths();
+  const TemporaryFolder folder;
+  const ConfigPaths configs = paths(folder);
   const auto load = [&](const std::string& name) { return load_plan(configs.configs / "plans" / name, {}, configs); };
   // AGoQ: 8 nodes x 8 A6000, PP4 x TP8 x DP2, 8 micro-batches a replica.
   for (const char* name : {"agoq-megatron-32k.yaml", "agoq-zero1-32k.yaml", "agoq-agoq-32k.yaml"}) {
