@@ -6,6 +6,7 @@
 #include "cost_model/estimate_op_times.h"
 #include "cost_model/gemm_cost.h"
 #include "cost_model/intervals.h"
+#include "cost_model/memory.h"
 #include "cost_model/model_flops.h"
 #include "cost_model/step_time.h"
 #include "cost_model/traffic.h"
@@ -50,6 +51,10 @@ StepProfile predict(const Plan& resolved) {
                               times.dense_layer.work.pairs_per_row > 0 ? times.dense_layer.work : times.moe_layer.work);
   profile.time = time.components;
   profile.traffic = step_traffic(resolved, times);
+  profile.stages = predict_memory(resolved);
+  profile.verdict = memory_verdict(resolved, profile.stages);
+  profile.verdict.probability =
+      fit_probability(profile.verdict.need, profile.verdict.limit, memory_deviation(resolved));
   profile.assumptions = assumptions(resolved, times);
   profile.warnings = warnings(profile);
   return profile;

@@ -1,4 +1,5 @@
 // Fills what a plan leaves to the tool, one choice per function.
+#include "cost_model/memory.h"
 #include "cost_model/predict.h"
 #include "plan/pipeline_schedule.h"
 
@@ -22,6 +23,16 @@ void resolve_placement(Plan& plan) {
   plan.documents.placement = plan.parallel.ring > 1 ? Placement::zigzag : Placement::contiguous;
 }
 
+/// Unscaled storage means "as computed": bf16, the default, is fp32 where the plan computes in fp32.
+void resolve_storage(Plan& plan) {
+  if (!is_block_scaled(plan.activations.stored)) plan.activations.stored = plan.precision.compute;
+  if (plan.activations.bits_by_stage.empty()) plan.activations.bits_by_stage = automatic_bits(plan);
+}
+
+void resolve_recomputation(Plan& plan) {
+  if (plan.activations.recompute_layers.empty()) plan.activations.recompute_layers = fewest_recomputed_layers(plan);
+}
+
 }  // namespace
 
 Plan resolve(const Plan& plan) {
@@ -30,6 +41,8 @@ Plan resolve(const Plan& plan) {
   resolve_shards(resolved);
   resolve_placement(resolved);
   resolved.parallel.layers_per_stage = layers_per_virtual_stage(resolved);
+  resolve_storage(resolved);
+  resolve_recomputation(resolved);
   return resolved;
 }
 
