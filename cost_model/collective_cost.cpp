@@ -38,20 +38,18 @@ double wire_share(Collective collective, std::int64_t ranks) {
   return bytes_sent_per_rank(collective, Bytes(1'000'000), static_cast<int>(ranks)) * 1e-6;
 }
 
-/// Latency of a ring or tree over the layout, in units of one intra-node and one inter-node step.
+/// Latency of a ring or tree over the layout, in steps inside a node and between nodes.
 struct Steps {
   double intra, inter;
 };
 
+/// A ring moves in lockstep: where it crosses nodes, every step waits for the slowest link. (All-gathers of one size
+/// over 2 to 64 nodes of 8 H100 take time in proportion to n - 1, not to the number of nodes.)
 Steps ring_steps(Collective collective, const GroupLayout& layout) {
-  const double inside = static_cast<double>(layout.ranks - layout.nodes);
-  const double between = layout.nodes > 1 ? static_cast<double>(layout.nodes) : 0.0;
-  switch (collective) {
-    case Collective::all_reduce: return {2.0 * inside, 2.0 * std::max(0.0, between - 1.0)};
-    case Collective::all_to_all:
-    case Collective::send_receive: return {layout.nodes > 1 ? 0.0 : 1.0, layout.nodes > 1 ? 1.0 : 0.0};
-    default: return {inside, std::max(0.0, between - 1.0)};
-  }
+  const double steps = collective == Collective::all_to_all || collective == Collective::send_receive
+                           ? 1.0
+                           : static_cast<double>(layout.ranks - 1) * (collective == Collective::all_reduce ? 2.0 : 1.0);
+  return layout.nodes > 1 ? Steps{0.0, steps} : Steps{steps, 0.0};
 }
 
 Steps tree_steps(const GroupLayout& layout) {

@@ -24,8 +24,7 @@ std::int64_t calls(const std::vector<CollectiveCall>& collectives) {
   return count;
 }
 
-// A collective launched from a framework costs the host about three kernel launches (process group, stream events).
-constexpr double kLaunchesPerCollective = 3.0;
+constexpr double kLaunchesPerCollective = 1.0;
 
 double forward_launches(const Op& op) {
   return op.launches + kLaunchesPerCollective * static_cast<double>(calls(op.forward_collectives));
@@ -56,6 +55,26 @@ void add_launch_floor(SectionTimes& section, Seconds launch) {
   }
 }
 
+bool pipeline_crosses_nodes(const Plan& plan) {
+  const std::int64_t stage_ranks = plan.world_size() / plan.parallel.pipeline;
+  return plan.parallel.pipeline > 1 && plan.world_size() > plan.hardware.devices_per_node &&
+         (plan.parallel.pipeline - 1) * stage_ranks >= plan.hardware.devices_per_node;
+}
+
+/// Collectives of ops slowed while pipeline messages cross nodes, where the hardware file has measured that.
+void add_interference(const Plan& plan, const GroupLayouts& layouts, SectionTimes& section) {
+  const Seconds step = plan.hardware.time.pipeline_interference;
+  if (step.value <= 0.0 || !pipeline_crosses_nodes(plan)) return;
+  const auto delay = [&](const std::vector<CollectiveCall>& collectives, std::vector<Seconds>& times) {
+    for (std::size_t i = 0; i < collectives.size(); ++i)
+      times[i] += step * static_cast<double>((layouts[collectives[i].group].ranks - 1) * collectives[i].calls);
+  };
+  for (std::size_t i = 0; i < section.ops.size(); ++i) {
+    delay(section.list.ops[i].forward_collectives, section.ops[i].forward_collectives);
+    delay(section.list.ops[i].backward_collectives, section.ops[i].backward_collectives);
+  }
+}
+
 /// One correction after a measured run scales the device's work, not the network's.
 void apply_factor(SectionTimes& section, double factor) {
   for (OpTime& time : section.ops) {
@@ -71,6 +90,7 @@ SectionTimes section_times(const Plan& plan, const GroupLayouts& layouts, Sectio
   times.list = section_ops(plan, section, work);
   times.work = work;
   for (const Op& op : times.list.ops) times.ops.push_back(op_time(plan, layouts, op));
+  add_interference(plan, layouts, times);
   add_launch_floor(times, plan.hardware.time.launch);
   apply_factor(times, plan.hardware.time.global_factor);
   if (plan.parallel.zero >= 3) times.parameter_gather = parameter_gather_time(plan, layouts, weights, 1);

@@ -132,6 +132,10 @@ HardwareSpec row_hardware(Row& row, const ScoreSource& source, const ScoreLibrar
     hardware = library.hardware_named(found->second);
     break;
   }
+  if (const auto rate = source.attention_rate.find(row.text("gpu")); rate != source.attention_rate.end()) {
+    hardware.time.attention_forward.flops_factor = 1.0 / rate->second;
+    hardware.time.attention_backward.flops_factor = 1.0 / rate->second;
+  }
   if (const auto devices = row.count("gpus_per_node")) {
     hardware.devices_per_node = static_cast<int>(*devices);
   } else {
@@ -175,6 +179,24 @@ void set_schedule(const Row& row, ParallelSpec& parallel) {
   if (schedule == "gpipe") parallel.schedule = ScheduleKind::gpipe;
   if (schedule == "interleaved") parallel.schedule = ScheduleKind::interleaved;
   if (schedule == "1f1b") parallel.schedule = ScheduleKind::one_forward_one_backward;
+}
+
+/// nanotron's partition: layers and the head go to the current stage until it exceeds its share of the total cost
+/// (weights of a block), the next one then starts.
+std::vector<std::int64_t> layers_by_cost(const Plan& plan) {
+  const ModelSpec& model = plan.model;
+  const auto real = [](std::int64_t value) { return static_cast<double>(value); };
+  const double layer = real(4 * model.heads * model.head_dim * model.hidden + 3 * model.ffn_hidden * model.hidden);
+  const double total = layer * real(model.layers) + real(model.vocabulary * model.hidden);
+  std::vector<std::int64_t> layers(static_cast<std::size_t>(plan.parallel.pipeline), 0);
+  std::size_t stage = 0;
+  for (std::int64_t i = 0; i < model.layers; ++i) {
+    ++layers[stage];
+    const bool full =
+        layer * real(i + 1) > total * real(static_cast<std::int64_t>(stage) + 1) / real(plan.parallel.pipeline);
+    if (full && stage + 1 < layers.size()) ++stage;
+  }
+  return layers;
 }
 
 std::string set_batch(Row& row, RowPlan& result) {
@@ -267,6 +289,8 @@ std::string complete(Row& row, const ScoreLibrary& library, const ScoreSource& s
   plan.nodes = (*gpus + plan.hardware.devices_per_node - 1) / plan.hardware.devices_per_node;
   if (std::string reason = set_batch(row, result); !reason.empty()) return reason;
   try {
+    if (source.split_by_cost && plan.parallel.pipeline > 1 && plan.parallel.chunks == 1)
+      plan.parallel.layers_per_stage = layers_by_cost(plan);
     set_options(row, result);
     for (const auto& [key, value] : source.plan) library.set(plan, key, value);
     for (const std::string& override_text : library.overrides) {

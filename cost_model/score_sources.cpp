@@ -20,6 +20,13 @@ void read_texts(YamlReader& reader, const std::string& key, std::map<std::string
   child->finish();
 }
 
+void read_numbers(YamlReader& reader, const std::string& key, std::map<std::string, double>& target) {
+  std::optional<YamlReader> child = reader.child(key);
+  if (!child) return;
+  for (const std::string& name : child->keys()) child->read(name, target[name]);
+  child->finish();
+}
+
 ScoreSource read_source(YamlReader& reader) {
   ScoreSource source;
   read_texts(reader, "cells", source.cells);
@@ -27,6 +34,8 @@ ScoreSource read_source(YamlReader& reader) {
   read_texts(reader, "vocabulary", source.vocabulary);
   read_texts(reader, "hardware", source.hardware);
   read_texts(reader, "plan", source.plan);
+  read_numbers(reader, "attention_rate", source.attention_rate);
+  reader.read("split_by_cost", source.split_by_cost);
   std::string total = "peak_allocated", stage = "largest", comment;
   reader.read("why", comment);
   reader.read("memory_total", total);

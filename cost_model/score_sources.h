@@ -17,6 +17,8 @@ struct ScoreSource {
   std::map<std::string, std::string> vocabulary;   // part of a model name -> size
   std::map<std::string, std::string> hardware;     // gpu cell (with memory: "A100-80") -> hardware name
   std::map<std::string, std::string> plan;         // dotted plan key -> value
+  std::map<std::string, double> attention_rate;    // gpu -> share of its peak that long causal attention reaches
+  bool split_by_cost = false;                      // stages of equal cost, the head counted (nanotron)
   MemoryTotal memory_total = MemoryTotal::peak_allocated;
   MemoryStage memory_stage = MemoryStage::largest;
 };

@@ -130,6 +130,7 @@ void read_fits(YamlReader& reader, TimeConstants& time) {
 void read_time(YamlReader reader, TimeConstants& time) {
   read_fits(reader, time);
   read_not_negative(reader, "launch", time.launch);
+  read_not_negative(reader, "pipeline_interference", time.pipeline_interference);
   read_positive(reader, "overlap_compute_slowdown", time.overlap_compute_slowdown);
   read_positive(reader, "overlap_communication_slowdown", time.overlap_communication_slowdown);
   read_positive(reader, "global_factor", time.global_factor);
@@ -237,6 +238,7 @@ YamlValue time_yaml(const TimeConstants& time) {
   yaml.add("memory_bound", fit_yaml(time.memory_bound));
   yaml.add("optimizer", fit_yaml(time.optimizer));
   yaml.add("launch", to_yaml(time.launch));
+  yaml.add("pipeline_interference", to_yaml(time.pipeline_interference));
   yaml.add("overlap_compute_slowdown", to_yaml(time.overlap_compute_slowdown));
   yaml.add("overlap_communication_slowdown", to_yaml(time.overlap_communication_slowdown));
   yaml.add("global_factor", to_yaml(time.global_factor));
