@@ -13,7 +13,7 @@
 #include <string>
 
 #include "plan/errors.h"
-#include "runtime/comm/operation.h"
+#include "runtime/comm/match.h"
 
 namespace reckon {
 
@@ -68,20 +68,6 @@ class HostBoard {
 constexpr std::int64_t kSlots = 8;                // calls of one rank in flight
 constexpr std::int64_t kChannelSlots = 4;         // messages of one sender to one receiver in flight
 constexpr std::int64_t kInlineBytes = 32 * 1024;  // payload that travels in the slot
-
-/// A call as its maker announces it.
-struct Announcement {
-  OperationKind kind;
-  Reduction reduction;
-  ElementType type;
-  std::int32_t peer;
-  std::int64_t count;    // described_count()
-  std::int64_t issued;   // nanoseconds on the host's monotonic clock
-  std::uint64_t source;  // address of the send buffer
-  std::uint64_t result;  // address of the receive buffer
-  bool payload_inside;   // the send buffer has been copied into the slot
-  bool has_counts;       // part sizes are in the slot's table
-};
 
 /// `call` numbers start at 1; a stage holds the number of the last call that reached it.
 struct alignas(64) Slot {

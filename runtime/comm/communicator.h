@@ -24,7 +24,8 @@
 namespace reckon {
 
 struct CommunicatorOptions {
-  Seconds timeout{60.0};  // a rank silent for longer ends the run
+  Seconds timeout{60.0};      // a rank silent for longer ends the run
+  bool shared_memory = true;  // mpi: false = messages also between ranks of one host
 };
 
 class Communicator {

@@ -67,7 +67,7 @@ void Run::run_rank(int rank) {
   {
     const ProgressGuard guard(host);
     SharedCommunicator world(std::make_shared<SharedGroup>(
-        SharedGroup{host, GroupBoard(group_block, ranks), std::move(members), rank, "world"}));
+        SharedGroup{host, GroupBoard(group_block, ranks), members, members, rank, "world"}));
     try {
       body(world);
     } catch (...) {

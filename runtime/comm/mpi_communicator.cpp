@@ -1,61 +1,92 @@
-// MPI starts the processes and introduces them; between ranks of one host the data then moves through shared memory.
+// MPI starts the processes and introduces them. Ranks of one host then move their data through shared memory; groups
+// that span hosts, or hosts that forbid reading another process's memory, use MPI messages.
 #include "runtime/comm/mpi_communicator.h"
 
 #include <fmt/format.h>
-#include <mpi.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "plan/errors.h"
-#include "runtime/comm/shared_communicator.h"
+#include "runtime/comm/mpi_messages.h"
 
 namespace reckon {
 namespace {
 
-void check(int result, const char* call) {
-  if (result == MPI_SUCCESS) return;
-  char text[MPI_MAX_ERROR_STRING];
-  int length = 0;
-  MPI_Error_string(result, text, &length);
-  throw RunError(fmt::format("{} failed: {}", call, std::string(text, static_cast<std::size_t>(length))));
+template <class Number>
+std::vector<int> gathered(MPI_Comm comm, Number own) {
+  int size = 0;
+  check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  std::vector<int> all(static_cast<std::size_t>(size));
+  check_mpi(MPI_Allgather(&own, 1, MPI_INT, all.data(), 1, MPI_INT, comm), "MPI_Allgather");
+  return all;
 }
 
-/// A block that the first rank makes and all attach to.
-std::shared_ptr<std::byte> common_block(HostMemory& memory, std::size_t bytes, int rank) {
-  std::uint64_t token = rank == 0 ? memory.create_block(bytes) : 0;
-  check(MPI_Bcast(&token, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD), "MPI_Bcast");
-  auto block = memory.attach_block(token, bytes);
-  check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
-  if (rank == 0) memory.forget_block(token);
-  return block;
-}
-
-std::shared_ptr<SharedGroup> world_group(int rank, int size, const CommunicatorOptions& options) {
-  std::vector<int> process_ids(static_cast<std::size_t>(size));
-  const int own = getpid();
-  check(MPI_Allgather(&own, 1, MPI_INT, process_ids.data(), 1, MPI_INT, MPI_COMM_WORLD), "MPI_Allgather");
-  const auto memory = process_memory(std::move(process_ids));
-  HostBoard board(common_block(*memory, HostBoard::bytes(size), rank), size);
-  GroupBoard group(common_block(*memory, GroupBoard::bytes(size), rank), size);
-  std::vector<int> members(static_cast<std::size_t>(size));
-  std::iota(members.begin(), members.end(), 0);
-  return std::make_shared<SharedGroup>(
-      SharedGroup{std::make_shared<HostRank>(rank, memory, std::move(board), options.timeout), std::move(group),
-                  std::move(members), rank, "world"});
-}
-
-void run_body(const std::shared_ptr<SharedGroup>& group, const std::function<void(Communicator& world)>& body) {
-  const ProgressGuard guard(group->host);
-  SharedCommunicator world(group);
+/// Can this process read the next one's memory? Containers and hardened systems may refuse.
+bool can_read_neighbour(HostMemory& memory, MPI_Comm host_comm, int host_rank, int host_size) {
+  const std::uint64_t probe = 0x7265636b6f6eu;
+  std::array<std::uint64_t, 1> own{reinterpret_cast<std::uint64_t>(&probe)};
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(host_size));
+  check_mpi(MPI_Allgather(own.data(), 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, host_comm), "MPI_Allgather");
+  const int next = (host_rank + 1) % host_size;
+  int readable = 0;
   try {
-    body(world);
-    world.barrier().wait();  // nobody leaves while a peer still reads its memory
+    std::uint64_t seen = 0;
+    memory.look(next, all[static_cast<std::size_t>(next)], sizeof(seen), &seen);
+    readable = seen == probe;
+  } catch (const RunError&) {  // refused: messages are used instead
+  }
+  int all_readable = 0;
+  check_mpi(MPI_Allreduce(&readable, &all_readable, 1, MPI_INT, MPI_MIN, host_comm), "MPI_Allreduce");
+  return all_readable != 0;
+}
+
+std::shared_ptr<MessageGroup> world_group(int rank, const CommunicatorOptions& options) {
+  MPI_Comm host_comm = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host_comm),
+            "MPI_Comm_split_type");
+  int host_rank = 0, host_size = 1;
+  check_mpi(MPI_Comm_rank(host_comm, &host_rank), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(host_comm, &host_size), "MPI_Comm_size");
+  const auto memory = process_memory(gathered(host_comm, static_cast<int>(getpid())));
+
+  std::uint64_t token = host_rank == 0 ? memory->create_block(HostBoard::bytes(host_size)) : 0;
+  check_mpi(MPI_Bcast(&token, 1, MPI_UINT64_T, 0, host_comm), "MPI_Bcast");
+  HostBoard board(memory->attach_block(token, HostBoard::bytes(host_size)), host_size);
+  check_mpi(MPI_Barrier(host_comm), "MPI_Barrier");
+  if (host_rank == 0) memory->forget_block(token);
+
+  const auto group = std::make_shared<MessageGroup>();
+  int lowest = rank;
+  check_mpi(MPI_Bcast(&lowest, 1, MPI_INT, 0, host_comm), "MPI_Bcast");
+  int shared = options.shared_memory && can_read_neighbour(*memory, host_comm, host_rank, host_size);
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &shared, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD), "MPI_Allreduce");
+  group->host = std::make_shared<HostRank>(host_rank, memory, std::move(board), options.timeout);
+  group->comm = MPI_COMM_WORLD;
+  group->world_ranks = gathered(MPI_COMM_WORLD, rank);
+  group->hosts = gathered(MPI_COMM_WORLD, lowest);
+  group->host_ranks = gathered(MPI_COMM_WORLD, host_rank);
+  group->shared_memory = shared != 0;
+  group->rank = rank;
+  group->name = "world";
+  check_mpi(MPI_Comm_free(&host_comm), "MPI_Comm_free");
+  return group;
+}
+
+void run_body(const std::shared_ptr<MessageGroup>& group, const std::function<void(Communicator& world)>& body) {
+  const ProgressGuard guard(group->host);
+  const std::unique_ptr<Communicator> world = make_group_communicator(group);
+  HostBoard& board = group->host->progress.board();
+  try {
+    body(*world);
+    world->barrier().wait();  // nobody leaves while a peer still reads its memory
   } catch (const Error& error) {
-    group->host->progress.board().fail(fmt::format("rank {} failed: {}", group->rank, error.what()), error.exit_code());
+    board.fail(fmt::format("rank {} failed: {}", group->rank, error.what()), error.exit_code());
     throw;
   } catch (const std::exception& error) {
-    world.fail(fmt::format("rank {} failed: {}", group->rank, error.what()));
+    board.fail(fmt::format("rank {} failed: {}", group->rank, error.what()), ExitCode::run_failed);
     throw;
   }
 }
@@ -68,17 +99,17 @@ bool mpi_is_built_in() {
 
 void run_rank_over_mpi(int ranks, const CommunicatorOptions& options,
                        const std::function<void(Communicator& world)>& body) {
-  int provided = 0, initialized = 0;
-  MPI_Initialized(&initialized);
-  if (initialized == 0) check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
+  int provided = 0;
+  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
+  if (provided < MPI_THREAD_MULTIPLE)
+    throw RunError("this MPI library does not support calls from several threads (MPI_THREAD_MULTIPLE)");
   int rank = 0, size = 1;
-  check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
-  check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
+  check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
   if (ranks != 0 && ranks != size)
     throw RunError(fmt::format("the plan needs {} ranks, the launcher started {} processes", ranks, size));
-  const auto group = world_group(rank, size, options);
-  run_body(group, body);
-  if (initialized == 0) check(MPI_Finalize(), "MPI_Finalize");
+  run_body(world_group(rank, options), body);
+  check_mpi(MPI_Finalize(), "MPI_Finalize");
 }
 
 }  // namespace reckon

@@ -10,7 +10,7 @@ namespace {
 // A ring usually comes soon; yielding until then is an order of magnitude faster than a sleep and lets ranks that share
 // this core run. After that the rank sleeps.
 constexpr std::int64_t kSpinNanoseconds = 60000;
-constexpr double kSleepSeconds = 0.1;  // between looks at whether the peers still live
+constexpr double kPatienceSeconds = 0.05;  // before the first look at whether the peers still live
 
 constexpr double kLookSeconds = 1e-3;  // between looks of the thread while calls are made
 constexpr double kRestSeconds = 10.0;
@@ -106,7 +106,7 @@ bool Progress::poll(ActiveCall& call) {
 
 void Progress::sleep_until_rung(std::uint32_t seen, std::int64_t spin_until) {
   while (bell_.rings.load(std::memory_order_acquire) == seen) {
-    if (monotonic_nanoseconds() >= spin_until) return bell_.sleep_caller(seen, kSleepSeconds);
+    if (monotonic_nanoseconds() >= spin_until) return bell_.sleep_caller(seen, sleep_seconds_);
     sched_yield();
   }
 }
@@ -114,7 +114,7 @@ void Progress::sleep_until_rung(std::uint32_t seen, std::int64_t spin_until) {
 void Progress::check_overdue(ActiveCall& call) {
   const double waited = seconds_between(call.wait_began_, monotonic_nanoseconds()).value;
   if (waited > timeout_.value) return board_.fail(call.overdue(timeout_.value), ExitCode::timeout);
-  if (waited < kSleepSeconds / 2) return;
+  if (waited < kPatienceSeconds) return;
   if (const std::string reason = call.broken(); !reason.empty()) board_.fail(reason, ExitCode::run_failed);
 }
 

@@ -59,6 +59,9 @@ class Progress {
 
   HostBoard& board() { return board_; }
 
+  /// Looks at calls this often while waiting, for backends whose peers cannot ring.
+  void poll_every(Seconds interval) { sleep_seconds_ = interval.value; }
+
   /// Ends the thread and forgets calls that are still in flight. For the end of a rank.
   void stop();
 
@@ -76,6 +79,7 @@ class Progress {
   HostBoard board_;
   Doorbell& bell_;
   Seconds timeout_;
+  std::atomic<double> sleep_seconds_{0.1};
   std::mutex engine_;  // held while calls are advanced
   std::vector<std::shared_ptr<ActiveCall>> active_;
   std::mutex entrance_;

@@ -33,23 +33,19 @@ class CollectiveCall final : public ActiveCall {
 
   bool announce() override;
   bool advance() override;
-  bool needs_thread() const override { return !inside_ || has_counts(); }
+  bool needs_thread() const override { return !inside_ || has_counts(operation_); }
   std::string broken() override;
   std::string overdue(double seconds) override;
 
  private:
   enum class Stage { announce, meet, gather, drain };
 
-  bool has_counts() const { return !operation_.send_counts.empty() || !operation_.receive_counts.empty(); }
   Slot& slot(int member) { return group_->board.slot(member, call_); }
   Slot& own() { return slot(group_->rank); }
   bool slot_is_free();
   bool meet();
   void compare(int member);
-  void compare_sizes(int member);
-  [[noreturn]] void throw_mismatch(int member, const std::string& detail);
   std::string heading() const;
-  int host_rank(int member) const { return group_->members[static_cast<std::size_t>(member)]; }
 
   void work();
   void finish();
@@ -92,20 +88,8 @@ bool CollectiveCall::announce() {
     if (!slot_is_free()) return false;
   }
   Slot& mine = own();
-  mine.call = {operation_.kind,
-               operation_.reduction,
-               described_type(operation_),
-               operation_.peer,
-               described_count(operation_),
-               issued(),
-               reinterpret_cast<std::uint64_t>(operation_.send.address),
-               reinterpret_cast<std::uint64_t>(operation_.receive.address),
-               inside_,
-               has_counts()};
-  if (has_counts()) {
-    const auto& counts = operation_.send_counts.empty() ? operation_.receive_counts : operation_.send_counts;
-    std::ranges::copy(counts, group_->board.counts(group_->rank, call_));
-  }
+  mine.call = announcement_of(operation_, issued(), inside_);
+  std::ranges::copy(announced_counts(operation_), group_->board.counts(group_->rank, call_));
   const bool puts_in = operation_.kind != OperationKind::broadcast || operation_.peer == group_->rank;
   if (inside_ && puts_in && operation_.send.bytes() > 0)
     std::memcpy(group_->board.payload(group_->rank, call_), operation_.send.address,
@@ -135,41 +119,12 @@ std::string CollectiveCall::heading() const {
   return fmt::format("call {} of group {}", call_, group_->name);
 }
 
-void CollectiveCall::throw_mismatch(int member, const std::string& detail) {
-  const Announcement& other = slot(member).call;
-  throw RunError(fmt::format("{} differs: rank {} called {}, rank {} called {}{}", heading(), host_rank(group_->rank),
-                             describe(operation_), host_rank(member),
-                             describe_call(other.kind, other.reduction, other.type, other.count, other.peer), detail));
-}
-
-void CollectiveCall::compare_sizes(int member) {
-  const Announcement& other = slot(member).call;
-  if (other.has_counts != has_counts()) throw_mismatch(member, " (one with a table of counts, one without)");
-  if (!has_counts() || operation_.kind == OperationKind::reduce_scatter) {
-    if (other.count != described_count(operation_)) throw_mismatch(member, "");
-  }
-  if (!has_counts()) return;
-  const std::int64_t* counts = group_->board.counts(member, call_);
-  if (operation_.kind == OperationKind::all_to_all) {
-    const std::int64_t sends = counts[group_->rank];
-    const std::int64_t expected = operation_.receive_counts[static_cast<std::size_t>(member)];
-    if (sends != expected)
-      throw_mismatch(member,
-                     fmt::format(": the latter sends {} elements to the former, which expects {}", sends, expected));
-    return;
-  }
-  const auto& own_counts = operation_.send_counts.empty() ? operation_.receive_counts : operation_.send_counts;
-  if (!std::equal(own_counts.begin(), own_counts.end(), counts))
-    throw_mismatch(member, " with another table of counts");
-}
-
 void CollectiveCall::compare(int member) {
   const Announcement& other = slot(member).call;
-  const bool reduces = operation_.kind == OperationKind::all_reduce || operation_.kind == OperationKind::reduce_scatter;
-  const bool same = other.kind == operation_.kind && other.type == described_type(operation_) &&
-                    (!reduces || other.reduction == operation_.reduction) && other.peer == operation_.peer;
-  if (!same) throw_mismatch(member, "");
-  compare_sizes(member);
+  const auto detail = difference(operation_, group_->rank, other, group_->board.counts(member, call_), member);
+  if (!detail) return;
+  throw RunError(
+      mismatch_text(heading(), operation_, group_->own_world_rank(), other, group_->world_rank(member), *detail));
 }
 
 // --- this rank's share of the work
@@ -177,18 +132,7 @@ void CollectiveCall::compare(int member) {
 
 /// Where in `member`'s send buffer the data for this rank lies.
 Segment CollectiveCall::source_part(int member) {
-  switch (operation_.kind) {
-    case OperationKind::all_gather:
-      return {0, segment_of(operation_.receive_counts, operation_.receive.count, size_, member).count};
-    case OperationKind::all_to_all: {
-      if (!has_counts()) return even_segment(operation_.send.count, size_, group_->rank);
-      const std::int64_t* counts = group_->board.counts(member, call_);
-      return segment_of({counts, counts + size_}, 0, size_, group_->rank);
-    }
-    case OperationKind::reduce_scatter:
-      return segment_of(operation_.send_counts, operation_.send.count, size_, group_->rank);
-    default: return {0, described_count(operation_)};
-  }
+  return part_between(operation_, group_->board.counts(member, call_), member, group_->rank, size_);
 }
 
 const void* CollectiveCall::look(int member, Segment part, void* scratch) {
@@ -196,7 +140,7 @@ const void* CollectiveCall::look(int member, Segment part, void* scratch) {
   if (call.payload_inside) return group_->board.payload(member, call_) + part.offset * width();
   const std::uint64_t address = call.source + static_cast<std::uint64_t>(part.offset * width());
   if (member == group_->rank) return reinterpret_cast<const void*>(address);
-  return group_->host->memory->look(host_rank(member), address, part.count * width(), scratch);
+  return group_->host->memory->look(group_->host_rank(member), address, part.count * width(), scratch);
 }
 
 void CollectiveCall::copy(int member, Segment part, std::int64_t to) {
@@ -236,8 +180,7 @@ void CollectiveCall::work() {
     case OperationKind::all_to_all:
       for (int step = 0; step < size_; ++step) {  // each rank starts with itself, so that not all read from one
         const int member = (group_->rank + step) % size_;
-        copy(member, source_part(member),
-             segment_of(operation_.receive_counts, operation_.receive.count, size_, member).offset);
+        copy(member, source_part(member), place_of(operation_, member, size_).offset);
       }
       return;
     default: return;
@@ -261,7 +204,7 @@ bool CollectiveCall::gather() {
       const Segment part = even_segment(operation_.send.count, size_, member);
       void* target = receive_at(part.offset);
       const std::uint64_t address = slot(member).call.result + static_cast<std::uint64_t>(part.offset * width());
-      const void* source = group_->host->memory->look(host_rank(member), address, part.count * width(), target);
+      const void* source = group_->host->memory->look(group_->host_rank(member), address, part.count * width(), target);
       if (source != target) std::memcpy(target, source, static_cast<std::size_t>(part.count * width()));
     }
     gathered_[index] = true;
@@ -309,10 +252,10 @@ std::string CollectiveCall::broken() {
     const bool announced = slot(member).announced.load() >= call_;
     if (!announced && group_->board.member(member).left.load() != 0)
       return fmt::format("{}: rank {} left the group before making this call, rank {} called {}", heading(),
-                         host_rank(member), host_rank(group_->rank), describe(operation_));
-    if (!group_->host->memory->alive(host_rank(member)))
-      return fmt::format("{}: rank {} has died; rank {} waits for it in {}", heading(), host_rank(member),
-                         host_rank(group_->rank), describe(operation_));
+                         group_->world_rank(member), group_->own_world_rank(), describe(operation_));
+    if (!group_->host->memory->alive(group_->host_rank(member)))
+      return fmt::format("{}: rank {} has died; rank {} waits for it in {}", heading(), group_->world_rank(member),
+                         group_->own_world_rank(), describe(operation_));
   }
   return {};
 }
@@ -321,12 +264,12 @@ std::string CollectiveCall::overdue(double seconds) {
   std::string missing, stuck;
   for (int member = 0; member < size_; ++member) {
     if (slot(member).announced.load() < call_)
-      missing += fmt::format("; rank {} has not made this call (it has made {})", host_rank(member),
+      missing += fmt::format("; rank {} has not made this call (it has made {})", group_->world_rank(member),
                              group_->board.member(member).calls.load());
     else if (slot(member).finished.load() < call_ && member != group_->rank)
-      stuck += fmt::format("; rank {} made this call but stopped in it", host_rank(member));
+      stuck += fmt::format("; rank {} made this call but stopped in it", group_->world_rank(member));
   }
-  return fmt::format("{}: no answer within {:g} s to rank {}'s {}{}", heading(), seconds, host_rank(group_->rank),
+  return fmt::format("{}: no answer within {:g} s to rank {}'s {}{}", heading(), seconds, group_->own_world_rank(),
                      describe(operation_), missing.empty() ? stuck : missing);
 }
 

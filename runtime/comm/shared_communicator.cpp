@@ -64,16 +64,17 @@ std::unique_ptr<Communicator> SharedCommunicator::split(int color, int key, cons
   std::unique_ptr<Communicator> result;
   if (!chosen.empty()) {
     const auto leader = static_cast<std::size_t>(chosen.front().rank);
-    std::vector<int> members;
+    std::vector<int> members, world_ranks;
     int place = 0;
     for (const Choice& choice : chosen) {
       if (choice.rank == rank()) place = static_cast<int>(members.size());
-      members.push_back(group_->members[static_cast<std::size_t>(choice.rank)]);
+      members.push_back(group_->host_rank(static_cast<int>(choice.rank)));
+      world_ranks.push_back(group_->world_rank(static_cast<int>(choice.rank)));
     }
     GroupBoard board(memory.attach_block(static_cast<std::uint64_t>(tokens[leader]), bytes),
                      static_cast<int>(members.size()));
-    result = std::make_unique<SharedCommunicator>(
-        std::make_shared<SharedGroup>(SharedGroup{group_->host, std::move(board), std::move(members), place, name}));
+    result = std::make_unique<SharedCommunicator>(std::make_shared<SharedGroup>(
+        SharedGroup{group_->host, std::move(board), std::move(members), std::move(world_ranks), place, name}));
   }
   barrier().wait();
   if (leads) memory.forget_block(static_cast<std::uint64_t>(token[0]));

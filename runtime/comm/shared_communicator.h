@@ -38,12 +38,16 @@ class ProgressGuard {
 struct SharedGroup {
   std::shared_ptr<HostRank> host;
   GroupBoard board;
-  std::vector<int> members;  // host ranks in group order
-  int rank;                  // own place in `members`
+  std::vector<int> members;      // host ranks in group order
+  std::vector<int> world_ranks;  // the same members' ranks in the world, for messages
+  int rank;                      // own place in `members`
   std::string name;
 
   int size() const { return static_cast<int>(members.size()); }
-  void ring(int member) { host->progress.board().doorbell(members[static_cast<std::size_t>(member)]).ring(); }
+  int host_rank(int member) const { return members[static_cast<std::size_t>(member)]; }
+  int world_rank(int member) const { return world_ranks[static_cast<std::size_t>(member)]; }
+  int own_world_rank() const { return world_rank(rank); }
+  void ring(int member) { host->progress.board().doorbell(host_rank(member)).ring(); }
   void ring_peers();
 };
 

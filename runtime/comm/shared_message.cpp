@@ -28,11 +28,10 @@ class MessageCall final : public ActiveCall {
  private:
   bool slot_is_free() { return channel_.finished.load(std::memory_order_acquire) >= message_ - kChannelSlots; }
   void receive();
-  int host_rank(int member) const { return group_->members[static_cast<std::size_t>(member)]; }
   std::string heading() const {
     return fmt::format("message {} from rank {} to rank {} in group {}", message_,
-                       host_rank(sends_ ? group_->rank : operation_.peer),
-                       host_rank(sends_ ? operation_.peer : group_->rank), group_->name);
+                       group_->world_rank(sends_ ? group_->rank : operation_.peer),
+                       group_->world_rank(sends_ ? operation_.peer : group_->rank), group_->name);
   }
 
   std::shared_ptr<SharedGroup> group_;
@@ -50,16 +49,7 @@ bool MessageCall::announce() {
     me.needs_slot.store(1);
     if (!slot_is_free()) return false;
   }
-  channel_.call = {operation_.kind,
-                   operation_.reduction,
-                   operation_.send.type,
-                   operation_.peer,
-                   operation_.send.count,
-                   issued(),
-                   reinterpret_cast<std::uint64_t>(operation_.send.address),
-                   0,
-                   false,
-                   false};
+  channel_.call = announcement_of(operation_, issued(), false);
   channel_.announced.store(message_);
   group_->ring(operation_.peer);
   announced_ = true;
@@ -71,12 +61,12 @@ void MessageCall::receive() {
   const BufferView& buffer = operation_.receive;
   if (sent.count != buffer.count || sent.type != buffer.type)
     throw RunError(fmt::format("{} differs: sent are {} {} elements, rank {} expects {} {} elements", heading(),
-                               sent.count, name_of(sent.type), host_rank(group_->rank), buffer.count,
+                               sent.count, name_of(sent.type), group_->own_world_rank(), buffer.count,
                                name_of(buffer.type)));
   met_at(sent.issued);
   if (buffer.bytes() > 0) {
     const void* source =
-        group_->host->memory->look(host_rank(operation_.peer), sent.source, buffer.bytes(), buffer.address);
+        group_->host->memory->look(group_->host_rank(operation_.peer), sent.source, buffer.bytes(), buffer.address);
     if (source != buffer.address) std::memcpy(buffer.address, source, static_cast<std::size_t>(buffer.bytes()));
   }
   channel_.awaited.store(issued());
@@ -99,15 +89,15 @@ std::string MessageCall::broken() {
   const char* reason = nullptr;
   const bool waits = sends_ || channel_.announced.load() < message_;
   if (waits && group_->board.member(operation_.peer).left.load() != 0) reason = "left the group before making its side";
-  if (!group_->host->memory->alive(host_rank(operation_.peer))) reason = "has died";
+  if (!group_->host->memory->alive(group_->host_rank(operation_.peer))) reason = "has died";
   if (reason == nullptr) return {};
-  return fmt::format("{}: rank {} {}; rank {} waits in {}", heading(), host_rank(operation_.peer), reason,
-                     host_rank(group_->rank), describe(operation_));
+  return fmt::format("{}: rank {} {}; rank {} waits in {}", heading(), group_->world_rank(operation_.peer), reason,
+                     group_->own_world_rank(), describe(operation_));
 }
 
 std::string MessageCall::overdue(double seconds) {
   return fmt::format("{}: no answer within {:g} s to rank {}'s {}; rank {} has not made its side", heading(), seconds,
-                     host_rank(group_->rank), describe(operation_), host_rank(operation_.peer));
+                     group_->own_world_rank(), describe(operation_), group_->world_rank(operation_.peer));
 }
 
 }  // namespace

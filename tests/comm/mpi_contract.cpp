@@ -1,8 +1,10 @@
-// The contract over MPI processes; started by mpirun. A test program of its own, because MPI is initialised once.
+// The contract over MPI processes; started by mpirun. The argument "messages" keeps ranks from using shared memory. A
+// test program of its own, because MPI is initialised once.
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstdio>
+#include <string>
 
 #include "runtime/comm/make_communicator.h"
 #include "tests/comm/contract.h"
@@ -56,7 +58,8 @@ int main(int argc, char** argv) {
   if (GTEST_FLAG_GET(list_tests)) return RUN_ALL_TESTS();
   int result = 1;
   try {
-    reckon::run_ranks("mpi", 0, {reckon::Seconds(20.0)},
+    const bool messages = argc > 1 && std::string(argv[1]) == "messages";  // as between hosts
+    reckon::run_ranks("mpi", 0, {reckon::Seconds(20.0), !messages},
                       [&](reckon::Communicator& world) { result = reckon::run_tests(world); });
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
