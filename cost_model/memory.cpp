@@ -63,7 +63,7 @@ StageMemory stage_memory(const Plan& plan, const AttentionWork& work, std::int64
 
 int storage_bits(const Plan& plan, std::int64_t stage) {
   const ActivationSpec& activations = plan.activations;
-  if (!is_block_scaled(activations.stored)) return payload_bits(plan.precision.compute);
+  if (!is_block_scaled(activations.stored)) return payload_bits(tensor_format(plan));
   if (activations.bits_by_stage.empty()) return payload_bits(activations.stored);
   const std::size_t index = std::min(static_cast<std::size_t>(stage), activations.bits_by_stage.size() - 1);
   return activations.bits_by_stage[index];

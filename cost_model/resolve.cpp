@@ -1,6 +1,7 @@
 // Fills what a plan leaves to the tool, one choice per function.
 #include "cost_model/memory.h"
 #include "cost_model/predict.h"
+#include "plan/layer_ops.h"
 #include "plan/pipeline_schedule.h"
 
 namespace reckon {
@@ -25,7 +26,7 @@ void resolve_placement(Plan& plan) {
 
 /// Unscaled storage means "as computed": bf16, the default, is fp32 where the plan computes in fp32.
 void resolve_storage(Plan& plan) {
-  if (!is_block_scaled(plan.activations.stored)) plan.activations.stored = plan.precision.compute;
+  if (!is_block_scaled(plan.activations.stored)) plan.activations.stored = tensor_format(plan);
   if (plan.activations.bits_by_stage.empty()) plan.activations.bits_by_stage = automatic_bits(plan);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/layer_ops.h"
+
 namespace reckon {
 
 namespace {
@@ -11,7 +13,7 @@ std::int64_t padded(std::int64_t elements, std::int64_t shards) {
 }
 
 Bytes master_bytes(const Plan& plan, std::int64_t elements) {
-  const bool separate = plan.precision.compute != plan.precision.master;
+  const bool separate = tensor_format(plan) != plan.precision.master;
   return separate ? storage_bytes({plan.precision.master}, elements) : Bytes(0);
 }
 
@@ -44,7 +46,7 @@ StateMemory state_memory(const Plan& plan, WeightElements weights) {
 }
 
 Bytes weight_bytes(const Plan& plan, std::int64_t elements) {
-  return storage_bytes({plan.precision.compute}, elements);
+  return storage_bytes({tensor_format(plan)}, elements);
 }
 
 Bytes gradient_bytes(const Plan& plan, std::int64_t elements) {

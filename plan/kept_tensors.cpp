@@ -165,7 +165,7 @@ ClassPolicy class_policy(const Plan& plan, ActivationClass activation_class, int
   const ActivationSpec& activations = plan.activations;
   if (const auto found = activations.classes.find(activation_class); found != activations.classes.end())
     return found->second;
-  if (!is_block_scaled(activations.stored)) return {false, plan.precision.compute};
+  if (!is_block_scaled(activations.stored)) return {false, tensor_format(plan)};
   if (activations.bits_by_stage.empty()) return {false, activations.stored};
   const std::size_t index = std::min(at(stage), activations.bits_by_stage.size() - 1);  // one entry = all stages
   return {false, with_bits(activations.stored, activations.bits_by_stage[index])};

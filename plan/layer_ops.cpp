@@ -65,6 +65,10 @@ double causal_pairs(std::int64_t length, std::int64_t window) {
 
 }  // namespace
 
+NumberFormat tensor_format(const Plan& plan) {
+  return payload_bits(plan.precision.compute) < 16 ? NumberFormat::bf16 : plan.precision.compute;
+}
+
 OpList section_ops(const Plan& plan, Section section, const AttentionWork& work) {
   switch (section) {
     case Section::embedding: return embedding_ops(plan);

@@ -73,6 +73,9 @@ struct OpList {
   std::vector<Op> ops;
 };
 
+/// Format of weights and activations: the compute format; bf16 where products compute in fewer bits.
+NumberFormat tensor_format(const Plan& plan);
+
 /// What a list is made for; everything else comes from the plan.
 enum class Section { embedding, dense_layer, moe_layer, head };
 

@@ -24,7 +24,7 @@ LocalShape local_shape(const Plan& plan) {
   s.value_dim = model.is_mla() ? model.mla.v_head_dim : model.head_dim;
   s.ffn = model.ffn_hidden / s.tensor;
   s.vocabulary = (model.vocabulary + s.tensor - 1) / s.tensor;
-  s.element_bytes = payload_bits(plan.precision.compute) / 8;
+  s.element_bytes = payload_bits(tensor_format(plan)) / 8;
   if (s.tokens < 1 || s.rows < 1 || s.heads < s.ulysses || s.hidden < 1)
     throw std::logic_error(
         "the op list needs a checked plan: tokens, heads and hidden size must divide by the degrees");
@@ -32,13 +32,13 @@ LocalShape local_shape(const Plan& plan) {
 }
 
 int OpListBuilder::tensor(std::string_view name, ActivationClass kept_as, std::int64_t elements) {
-  list.tensors.push_back({name, kept_as, elements, plan.precision.compute, -1});
+  list.tensors.push_back({name, kept_as, elements, tensor_format(plan), -1});
   return static_cast<int>(list.tensors.size()) - 1;
 }
 
 int OpListBuilder::view(std::string_view name, ActivationClass kept_as, std::int64_t elements, int whole) {
   const int root = list.tensors[static_cast<std::size_t>(whole)].storage_of;
-  list.tensors.push_back({name, kept_as, elements, plan.precision.compute, root >= 0 ? root : whole});
+  list.tensors.push_back({name, kept_as, elements, tensor_format(plan), root >= 0 ? root : whole});
   return static_cast<int>(list.tensors.size()) - 1;
 }
 
@@ -74,7 +74,7 @@ int add_norm(OpListBuilder& builder, std::string_view name, int input, std::int6
 }
 
 Bytes weight_gradient_workspace(const OpListBuilder& builder, std::int64_t weights) {
-  const NumberFormat stored = builder.plan.gradients.stored, compute = builder.plan.precision.compute;
+  const NumberFormat stored = builder.plan.gradients.stored, compute = tensor_format(builder.plan);
   const bool widens =
       !is_block_scaled(stored) && (!builder.plan.hardware.device.is_cpu || multiplies_in_fp32(builder.plan));
   return stored == compute || widens ? Bytes(0) : builder.bytes(weights);
