@@ -31,18 +31,32 @@ struct Rank {
   std::vector<TokenRange> ranges;
 };
 
+/// Over how many ranks each of the longest documents is cut so that none gets more than (1 + slack) times the mean
+/// pairs; ends before the first that stays whole.
+std::vector<std::int64_t> parts_of_longest(const DocumentBorders& documents, const std::vector<std::int64_t>& order,
+                                           std::int64_t ring, double slack) {
+  double total = 0;
+  for (const std::int64_t document : order) total += causal_pairs(documents.length(document));
+  const double most_pairs = std::max(1.0, (1 + slack) * total / static_cast<double>(ring));
+  std::vector<std::int64_t> parts;
+  for (const std::int64_t document : order) {
+    const double wanted = std::ceil(causal_pairs(documents.length(document)) / most_pairs);
+    if (wanted <= 1) break;
+    parts.push_back(std::min(ring, static_cast<std::int64_t>(std::min(wanted, 1e6))));
+  }
+  return parts;
+}
+
 class Filling {
  public:
-  Filling(const DocumentBorders& documents, std::int64_t ring, double slack)
+  Filling(const DocumentBorders& documents, std::int64_t ring)
       : documents_(documents), ranks_(static_cast<std::size_t>(ring)) {
-    double total = 0;
-    for (std::int64_t i = 0; i < documents.documents(); ++i) total += causal_pairs(documents.length(i));
-    most_pairs_ = (1 + slack) * total / static_cast<double>(ring);
     for (Rank& rank : ranks_) rank.room = documents.row_tokens / ring;
   }
 
-  TokenPlacement fill(const std::vector<std::int64_t>& order) {
-    for (const std::int64_t document : order) place(document);
+  /// `parts` belongs to the first documents of `order`; the others stay whole where there is room.
+  TokenPlacement fill(const std::vector<std::int64_t>& order, const std::vector<std::int64_t>& parts) {
+    for (std::size_t i = 0; i < order.size(); ++i) place(order[i], i < parts.size() ? parts[i] : 1);
     run_into_rooms(documents_.starts.back(), documents_.row_tokens, 0.0);  // padding
     TokenPlacement placement{Placement::balanced, {}};
     for (Rank& rank : ranks_) placement.ranks.push_back(joined(std::move(rank.ranges)));
@@ -50,14 +64,11 @@ class Filling {
   }
 
  private:
-  /// Whole on one rank if it fits there and is light enough, else in a zigzag over the fewest ranks for which that
-  /// holds, else into what room there is.
-  void place(std::int64_t document) {
+  /// In a zigzag over `parts` ranks, or as many more as it takes to find room, else into what room there is.
+  void place(std::int64_t document, std::int64_t parts) {
     const std::int64_t begin = documents_.starts[static_cast<std::size_t>(document)],
                        length = documents_.length(document);
     const auto ring = static_cast<std::int64_t>(ranks_.size());
-    const double wanted = std::ceil(causal_pairs(length) / std::max(most_pairs_, 1.0));
-    std::int64_t parts = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(wanted, 1e6)), 1, ring);
     if (parts == 1) {
       const std::size_t rank = lightest_with_room(length);
       if (rank < ranks_.size()) return put(rank, begin, begin + length, causal_pairs(length));
@@ -135,7 +146,6 @@ class Filling {
 
   const DocumentBorders& documents_;
   std::vector<Rank> ranks_;
-  double most_pairs_ = 0;
 };
 
 /// What zigzag per document and striping cost at least: rank 0 holds a token among the last `ring` of every document of
@@ -161,7 +171,8 @@ std::vector<std::int64_t> longest_first(const DocumentBorders& documents) {
 }  // namespace
 
 TokenPlacement fill_ranks(const DocumentBorders& documents, std::int64_t ring, double slack) {
-  return Filling(documents, ring, slack).fill(longest_first(documents));
+  const std::vector<std::int64_t> order = longest_first(documents);
+  return Filling(documents, ring).fill(order, parts_of_longest(documents, order, ring, slack));
 }
 
 TokenPlacement balanced_placement(const DocumentBorders& documents, std::int64_t ring, const PlacementCosts& costs) {
@@ -174,7 +185,12 @@ TokenPlacement balanced_placement(const DocumentBorders& documents, std::int64_t
   consider(place_tokens(documents, ring, Placement::contiguous));
   consider(place_tokens(documents, ring, Placement::zigzag));
   const std::vector<std::int64_t> order = longest_first(documents);
-  for (const double slack : kSlacks) consider(Filling(documents, ring, slack).fill(order));
+  std::vector<std::int64_t> before = {-1};
+  for (const double slack : kSlacks) {
+    std::vector<std::int64_t> parts = parts_of_longest(documents, order, ring, slack);
+    if (parts != before) consider(Filling(documents, ring).fill(order, parts));
+    before = std::move(parts);
+  }
   for (const Placement spread : {Placement::zigzag_per_document, Placement::striped})
     if (least_cost_of_spreading(documents, ring, costs) < least) consider(place_tokens(documents, ring, spread));
   return *best;

@@ -1,0 +1,80 @@
+// The attention of one row as one ring rank carries it out: which keys and values arrive from whom in which round, and
+// what is computed against them. Forward and backward follow the same rounds.
+//
+// Round k brings keys and values of the rank k places before. `direct`: the owner sends exactly the tokens that are
+// needed, straight to the rank that needs them. `ring`: every rank passes whole blocks to the next one, for as many
+// rounds as the farthest need asks for. Rounds without any transfer or work are left out.
+//
+// Backward: the keys and values come again; the gradients of what a round brought go straight back to the owner
+// (direct), or travel on behind their block and from the last round straight to the owner (ring).
+//
+// A rank needs room for the keys and values of two blocks beside its own (one arrives while one is in use), in backward
+// also for the gradients of two: bounded by its own number of tokens, whatever the documents.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/token_placement.h"
+
+namespace reckon {
+
+enum class TransferMode { ring, direct };
+
+/// Consecutive tokens among those of one rank.
+struct LocalRange {
+  std::int64_t first = 0, count = 0;
+
+  bool operator==(const LocalRange&) const = default;
+};
+
+/// Queries query ... query + queries - 1 of the rank against keys key ... key + keys - 1 of a block; query j of the
+/// task sees its keys i <= j + shift. Every query sees at least one key. shift >= keys - 1: all see all.
+struct AttentionTask {
+  std::int64_t query = 0, queries = 0, key = 0, keys = 0, shift = 0;
+
+  bool sees_all() const { return shift >= keys - 1; }
+  double pairs() const;
+  bool operator==(const AttentionTask&) const = default;
+};
+
+struct RingRound {
+  std::int64_t distance = 0;         // owner of the block: (rank - distance) mod ring
+  std::int64_t from = -1, to = -1;   // ranks that send to and receive from this one in this round; -1 = none
+  std::vector<LocalRange> receive;   // which of the block owner's tokens arrive, in this order
+  std::vector<LocalRange> send;      // direct: own tokens for `to`. ring: all of the block of round distance - 1
+  std::vector<AttentionTask> tasks;  // keys are numbered as they arrive
+
+  std::int64_t received() const;  // tokens
+  std::int64_t sent() const;
+};
+
+struct RingTransfers {
+  TransferMode mode = TransferMode::direct;
+  std::int64_t rank = 0, ring = 1, rank_tokens = 0;
+  std::vector<AttentionTask> own;  // against the rank's own keys
+  std::vector<RingRound> rounds;   // by distance
+
+  double pairs() const;
+  std::int64_t received() const;  // tokens whose keys and values arrive in forward
+  std::int64_t sent() const;
+  std::int64_t messages_sent()
+      const;  // in forward; backward sends as many again, and gradients as often as it received
+};
+
+RingTransfers ring_transfers(const DocumentBorders& documents, const TokenPlacement& placement, std::int64_t rank,
+                             TransferMode mode);
+
+/// Direct when its busiest rank moves less than 0.9 times what the ring would; otherwise the ring, whose neighbours are
+/// the cheaper links.
+TransferMode choose_transfer_mode(const DocumentBorders& documents, const TokenPlacement& placement);
+
+/// Rounds that the ring needs: the largest distance between a rank and an owner of keys that it sees.
+std::int64_t ring_rounds(const DocumentBorders& documents, const TokenPlacement& placement);
+
+/// Tokens of the receive buffers for keys and values: two blocks.
+constexpr std::int64_t ring_buffer_tokens(std::int64_t rank_tokens) {
+  return 2 * rank_tokens;
+}
+
+}  // namespace reckon
