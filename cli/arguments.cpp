@@ -13,7 +13,9 @@
 #include "cli/commands/compare.h"
 #include "cli/commands/plan.h"
 #include "cli/commands/run.h"
+#include "cli/commands/score.h"
 #include "cli/commands/show.h"
+#include "cli/commands/simulate.h"
 #include "cli/commands/version.h"
 #include "plan/nearest_name.h"
 
@@ -67,8 +69,34 @@ void add_plan_arguments(CLI::App* command, Options& options) {
 void add_plan(Parser& parser) {
   auto [command, options] = add_command<PlanOptions>(
       parser, "plan", "Predict memory and speed of a plan in closed form: does it fit, where does the time go",
-      "plan llama2-7b-8xa100 parallel.tensor=4 --json", plan_command);
+      "plan llama2-70b-128xa100 parallel.zero=1", plan_command);
   add_plan_arguments(command, *options);
+}
+
+void add_simulate(Parser& parser) {
+  auto [command, options] = add_command<SimulateOptions>(
+      parser, "simulate", "Play a plan event by event: memory over time, the first op that runs out, a trace",
+      "simulate llama2-70b-128xa100 --memory-limit 70GiB", simulate_command);
+  add_plan_arguments(command, *options);
+  command->add_option("--memory-limit", options->memory_limit, "Limit for what a rank allocates, e.g. 40GiB");
+}
+
+void add_score(Parser& parser) {
+  auto [command, options] =
+      add_command<ScoreCommand>(parser, "score", "Score predictions against a table of measured runs",
+                                "score runs.csv --rows --tolerance 0.1", score_command);
+  command->add_option("FILE", options->file, "CSV with one measured run a row (columns: docs/score.md)")->required();
+  command->add_flag("--rows", options->rows, "Every row too, with the reason of those that were skipped");
+  command->add_option("--group-by", options->group_by, "Column that groups rows (bar if there is one, else source_id)");
+  command->add_option("--fill", options->fill, "COLUMN=VALUE for the empty cells of a column")->allow_extra_args(false);
+  command->add_option("--map", options->map, "COLUMN:OLD=NEW replaces a value")->allow_extra_args(false);
+  command->add_option("--recompute", options->recompute, "For rows that do not say: both, none or full")
+      ->check(CLI::IsMember({"both", "none", "full"}).description(""));
+  command->add_option("--tflops", options->tflops, "Convention of rows that only state TFLOP/s")
+      ->check(CLI::IsMember({"none", "megatron_hw", "model_causal", "model_full"})
+                  .description("none, megatron_hw, model_causal, model_full"));
+  command->add_option("--tolerance", options->tolerance, "Exit with 5 if the time MAPE of a group is beyond");
+  add_overrides(command, *options);
 }
 
 void add_show(Parser& parser) {
@@ -82,7 +110,7 @@ void add_show(Parser& parser) {
 void add_run(Parser& parser) {
   auto [command, options] = add_command<RunOptions>(
       parser, "run", "Predict, execute and compare a plan; starts its ranks, or joins the mpirun or srun it runs under",
-      "run demo --steps 20 --out runs/first train.data=texts/", run_command);
+      "run cpu-demo --steps 20 --out runs/first train.data=texts", run_command);
   add_plan_arguments(command, *options);
   command->add_option("--steps", options->steps, "Optimizer steps, over train.steps of the plan");
   command->add_option("--out", options->out, "Folder of the run (runs/PLAN-DATE)");
@@ -162,9 +190,11 @@ Invocation parse_arguments(int argc, const char* const* argv) {
   Parser parser;
   add_general_options(parser);
   add_plan(parser);
+  add_simulate(parser);
   add_run(parser);
   add_compare(parser);
   add_calibrate(parser);
+  add_score(parser);
   add_show(parser);
   try {
     parser.app.parse(argc, argv);

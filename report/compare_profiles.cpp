@@ -162,8 +162,8 @@ std::string_view name_of(Unit unit) {
   return "?";
 }
 
-Comparison compare_profiles(const StepProfile& predicted, const std::optional<StepProfile>& simulated,
-                            const StepProfile& measured) {
+ProfileComparison compare_profiles(const StepProfile& predicted, const std::optional<StepProfile>& simulated,
+                                   const StepProfile& measured) {
   check_same_work(predicted, measured);
   if (simulated) check_same_work(predicted, *simulated);
   const std::array<const StepProfile*, kSides> sides = {&predicted, simulated ? &*simulated : nullptr, &measured};
@@ -176,7 +176,7 @@ Comparison compare_profiles(const StepProfile& predicted, const std::optional<St
   const Seconds step_spread = (measured.step.interval_high - measured.step.interval_low) / 2.0;
   table.set_spread("step.seconds", step_spread);
 
-  Comparison comparison;
+  ProfileComparison comparison;
   for (const StepProfile* side : sides) comparison.columns.emplace_back(side ? name_of(side->source) : "");
   comparison.rows = table.take();
   fill_errors(comparison.rows);
@@ -184,7 +184,7 @@ Comparison compare_profiles(const StepProfile& predicted, const std::optional<St
   return comparison;
 }
 
-std::vector<ComparisonRow> rows_beyond(const Comparison& comparison, const std::vector<Tolerance>& tolerances) {
+std::vector<ComparisonRow> rows_beyond(const ProfileComparison& comparison, const std::vector<Tolerance>& tolerances) {
   std::vector<ComparisonRow> beyond;
   for (const Tolerance& tolerance : tolerances) {
     int covered = 0;

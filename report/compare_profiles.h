@@ -37,7 +37,7 @@ struct WorstRow {
   double error = 0;
 };
 
-struct Comparison {
+struct ProfileComparison {
   std::vector<std::string> columns;  // what stands under predicted, simulated and measured; empty text = nothing
   std::vector<ComparisonRow> rows;
   std::vector<WorstRow> worst;  // by aspect
@@ -46,8 +46,8 @@ struct Comparison {
 
 /// Compares against `measured`; `simulated` may be absent. Where nothing was measured, the last profile given stands
 /// as the reference. Throws ConfigError when the profiles are of different models or world sizes.
-Comparison compare_profiles(const StepProfile& predicted, const std::optional<StepProfile>& simulated,
-                            const StepProfile& measured);
+ProfileComparison compare_profiles(const StepProfile& predicted, const std::optional<StepProfile>& simulated,
+                                   const StepProfile& measured);
 
 /// A limit on |error|. Empty quantity: the totals (step time and peak memory of every stage); else every row whose
 /// quantity is or starts with it ("memory", "time.forward", "memory.stage0.parameters").
@@ -58,9 +58,9 @@ struct Tolerance {
 
 /// Rows beyond a tolerance. A row that lacks a side counts as beyond when its quantity was asked for. Throws
 /// ConfigError when a tolerance names no row.
-std::vector<ComparisonRow> rows_beyond(const Comparison& comparison, const std::vector<Tolerance>& tolerances);
+std::vector<ComparisonRow> rows_beyond(const ProfileComparison& comparison, const std::vector<Tolerance>& tolerances);
 
 /// Schema "reckon.comparison/1".
-std::string comparison_json(const Comparison& comparison);
+std::string comparison_json(const ProfileComparison& comparison);
 
 }  // namespace reckon

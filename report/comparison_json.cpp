@@ -18,7 +18,7 @@ Json value_or_null(const std::optional<double>& number, Unit unit) {
 
 }  // namespace
 
-std::string comparison_json(const Comparison& comparison) {
+std::string comparison_json(const ProfileComparison& comparison) {
   Json rows = Json::array();
   for (const ComparisonRow& row : comparison.rows) {
     rows.push_back({{"quantity", row.quantity},

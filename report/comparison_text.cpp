@@ -45,7 +45,7 @@ Cell error_cell(const ComparisonRow& row) {
 
 class ComparisonTable {
  public:
-  ComparisonTable(const Comparison& comparison, std::string title) : simulated_(!comparison.columns[1].empty()) {
+  ComparisonTable(const ProfileComparison& comparison, std::string title) : simulated_(!comparison.columns[1].empty()) {
     header_ = {std::move(title), comparison.columns[0]};
     if (simulated_) header_.push_back(comparison.columns[1]);
     header_.insert(header_.end(), {comparison.columns[2], "spread", "difference", "error"});
@@ -104,7 +104,7 @@ std::vector<ComparisonRow> shortened(std::vector<ComparisonRow> rows) {
   return rows;
 }
 
-std::vector<ComparisonRow> rows_of(const Comparison& comparison, Aspect aspect) {
+std::vector<ComparisonRow> rows_of(const ProfileComparison& comparison, Aspect aspect) {
   std::vector<ComparisonRow> rows;
   for (const ComparisonRow& row : comparison.rows)
     if (row.aspect == aspect && (row.predicted || row.measured) && size_of(row) > 0) rows.push_back(row);
@@ -129,7 +129,7 @@ std::string blame_line(const WorstRow& worst) {
 
 }  // namespace
 
-std::string comparison_text(const Comparison& comparison, const TextStyle& style) {
+std::string comparison_text(const ProfileComparison& comparison, const TextStyle& style) {
   std::string text;
   for (Aspect aspect : {Aspect::total, Aspect::memory, Aspect::time, Aspect::traffic}) {
     auto rows = rows_of(comparison, aspect);

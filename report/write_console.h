@@ -20,6 +20,6 @@ std::string verdict_sentence(const Verdict& verdict);
 std::string profile_text(const StepProfile& profile, const TextStyle& style);
 
 /// Totals, time, memory and traffic: predicted beside measured with the signed error, and what is to blame.
-std::string comparison_text(const Comparison& comparison, const TextStyle& style);
+std::string comparison_text(const ProfileComparison& comparison, const TextStyle& style);
 
 }  // namespace reckon

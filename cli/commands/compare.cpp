@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
 #include <filesystem>
 
 #include "cli/find_configs.h"
+#include "cli/parse_tolerance.h"
 #include "report/compare_profiles.h"
 #include "report/format_quantity.h"
 #include "report/profile_json.h"
@@ -18,24 +17,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// "0.1" or "QUANTITY=0.1"; a trailing % divides by 100.
+/// "0.1" or "QUANTITY=0.1".
 Tolerance parse_tolerance(const std::string& text) {
   const auto equals = text.find('=');
-  Tolerance tolerance;
-  if (equals != std::string::npos) tolerance.quantity = text.substr(0, equals);
-  std::string number = equals == std::string::npos ? text : text.substr(equals + 1);
-  const bool percent = !number.empty() && number.back() == '%';
-  if (percent) number.pop_back();
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), tolerance.limit);
-  const bool whole = error == std::errc() && end == number.data() + number.size();
-  if (!whole || !std::isfinite(tolerance.limit) || tolerance.limit < 0) {
-    throw ConfigError(fmt::format("--tolerance {}: a share such as 0.1 or 10% was expected, or QUANTITY=0.1", text));
-  }
-  if (percent) tolerance.limit /= 100;
-  return tolerance;
+  if (equals == std::string::npos) return {"", parse_share(text, text)};
+  return {text.substr(0, equals), parse_share(text.substr(equals + 1), text)};
 }
 
-Comparison compare_folder(const fs::path& folder, const ConfigPaths& paths) {
+ProfileComparison compare_folder(const fs::path& folder, const ConfigPaths& paths) {
   std::error_code error;
   if (!fs::exists(folder / "measured.json", error))
     throw ConfigError(
@@ -46,7 +35,7 @@ Comparison compare_folder(const fs::path& folder, const ConfigPaths& paths) {
   return compare_profiles(predicted, simulated, read_profile(folder / "measured.json", paths));
 }
 
-Comparison compare_files(const std::vector<std::string>& files, const ConfigPaths& paths) {
+ProfileComparison compare_files(const std::vector<std::string>& files, const ConfigPaths& paths) {
   if (files.size() != 2) {
     throw ConfigError(fmt::format("compare takes the folder of a run or two profiles, found {} profile{}", files.size(),
                                   files.size() == 1 ? "" : "s"));
@@ -63,7 +52,7 @@ ExitCode compare_command(const CompareOptions& options, const Output& output) {
   const ConfigPaths paths = find_configs();
   std::error_code error;
   const bool folder = options.profiles.size() == 1 && fs::is_directory(options.profiles[0], error);
-  const Comparison comparison =
+  const ProfileComparison comparison =
       folder ? compare_folder(options.profiles[0], paths) : compare_files(options.profiles, paths);
   const auto beyond = rows_beyond(comparison, tolerances);
   output.result(output.json() ? comparison_json(comparison) : comparison_text(comparison, output.style()));

@@ -93,7 +93,7 @@ StepProfile write_predictions(const Plan& plan, const fs::path& folder) {
 void report_results(const StepProfile& predicted, const fs::path& folder, const ConfigPaths& paths,
                     const Output& output) {
   const StepProfile measured = read_profile(folder / "measured.json", paths);
-  const Comparison comparison = compare_profiles(predicted, std::nullopt, measured);
+  const ProfileComparison comparison = compare_profiles(predicted, std::nullopt, measured);
   write_file(folder / "comparison.json", comparison_json(comparison));
   output.result(output.json() ? profile_json(measured)
                               : fmt::format("\n{}\n{}\nfiles: {}\n", plan_summary(measured),

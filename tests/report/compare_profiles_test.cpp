@@ -42,7 +42,7 @@ StepProfile measured() {
   return profile;
 }
 
-const ComparisonRow& row(const Comparison& comparison, const std::string& quantity) {
+const ComparisonRow& row(const ProfileComparison& comparison, const std::string& quantity) {
   const auto found = std::find_if(comparison.rows.begin(), comparison.rows.end(),
                                   [&](const ComparisonRow& candidate) { return candidate.quantity == quantity; });
   EXPECT_NE(found, comparison.rows.end()) << quantity;
@@ -50,7 +50,7 @@ const ComparisonRow& row(const Comparison& comparison, const std::string& quanti
 }
 
 TEST(CompareProfiles, ErrorIsRelativeToTheMeasurement) {
-  const Comparison comparison = compare_profiles(predicted(), std::nullopt, measured());
+  const ProfileComparison comparison = compare_profiles(predicted(), std::nullopt, measured());
   EXPECT_DOUBLE_EQ(*row(comparison, "step.seconds").error, (1.0 - 1.25) / 1.25);
   EXPECT_DOUBLE_EQ(*row(comparison, "time.forward.qkv").error, (0.6 - 0.5) / 0.5);
   EXPECT_DOUBLE_EQ(*row(comparison, "memory.stage0.activations").error, 1.0);
@@ -60,7 +60,7 @@ TEST(CompareProfiles, ErrorIsRelativeToTheMeasurement) {
 }
 
 TEST(CompareProfiles, AComponentOfOneSideIsShownWithoutError) {
-  const Comparison comparison = compare_profiles(predicted(), std::nullopt, measured());
+  const ProfileComparison comparison = compare_profiles(predicted(), std::nullopt, measured());
   const ComparisonRow& waiting = row(comparison, "time.waiting");
   EXPECT_FALSE(waiting.predicted);
   EXPECT_DOUBLE_EQ(*waiting.measured, 0.25);
@@ -69,7 +69,7 @@ TEST(CompareProfiles, AComponentOfOneSideIsShownWithoutError) {
 }
 
 TEST(CompareProfiles, BlamesSumToTheErrorOfTheirTotal) {
-  const Comparison comparison = compare_profiles(predicted(), std::nullopt, measured());
+  const ProfileComparison comparison = compare_profiles(predicted(), std::nullopt, measured());
   double time = 0, memory = 0;
   for (const ComparisonRow& part : comparison.rows) {
     if (part.aspect == Aspect::time) time += part.blame.value();
@@ -80,7 +80,7 @@ TEST(CompareProfiles, BlamesSumToTheErrorOfTheirTotal) {
 }
 
 TEST(CompareProfiles, NamesTheComponentToBlame) {
-  const Comparison comparison = compare_profiles(predicted(), std::nullopt, measured());
+  const ProfileComparison comparison = compare_profiles(predicted(), std::nullopt, measured());
   const auto worst = [&](Aspect aspect) {
     return std::find_if(comparison.worst.begin(), comparison.worst.end(),
                         [&](const WorstRow& candidate) { return candidate.aspect == aspect; })
@@ -93,7 +93,7 @@ TEST(CompareProfiles, NamesTheComponentToBlame) {
 TEST(CompareProfiles, EntriesOfOneNameAddUp) {
   StepProfile twice = predicted();
   twice.traffic.push_back(twice.traffic[0]);
-  const Comparison comparison = compare_profiles(twice, std::nullopt, measured());
+  const ProfileComparison comparison = compare_profiles(twice, std::nullopt, measured());
   EXPECT_EQ(*row(comparison, "traffic.gradient.all_reduce.fp32.bytes_per_rank").predicted, 8000);
 }
 
@@ -101,7 +101,7 @@ TEST(CompareProfiles, TheSimulationStandsBesideTheOthers) {
   StepProfile simulated = predicted();
   simulated.source = ProfileSource::simulated;
   simulated.step.seconds = Seconds(1.1);
-  const Comparison comparison = compare_profiles(predicted(), simulated, measured());
+  const ProfileComparison comparison = compare_profiles(predicted(), simulated, measured());
   EXPECT_DOUBLE_EQ(*row(comparison, "step.seconds").simulated, 1.1);
   EXPECT_EQ(comparison.columns, (std::vector<std::string>{"predicted", "simulated", "measured"}));
 }
@@ -116,7 +116,7 @@ TEST(CompareProfiles, RefusesProfilesOfDifferentWork) {
 }
 
 TEST(RowsBeyond, WithoutANameJudgesStepTimeAndPeakMemory) {
-  const Comparison comparison = compare_profiles(predicted(), std::nullopt, measured());
+  const ProfileComparison comparison = compare_profiles(predicted(), std::nullopt, measured());
   EXPECT_TRUE(rows_beyond(comparison, {{"", 0.25}}).empty());  // step -20 %, peak +25 %
   ASSERT_EQ(rows_beyond(comparison, {{"", 0.2}}).size(), 1u);
   EXPECT_EQ(rows_beyond(comparison, {{"", 0.2}})[0].quantity, "memory.stage0.peak_allocated");
@@ -124,7 +124,7 @@ TEST(RowsBeyond, WithoutANameJudgesStepTimeAndPeakMemory) {
 }
 
 TEST(RowsBeyond, WithANameJudgesThatQuantityAndItsParts) {
-  const Comparison comparison = compare_profiles(predicted(), std::nullopt, measured());
+  const ProfileComparison comparison = compare_profiles(predicted(), std::nullopt, measured());
   EXPECT_TRUE(rows_beyond(comparison, {{"memory.stage0.parameters", 0.0}}).empty());
   EXPECT_EQ(rows_beyond(comparison, {{"time", 10.0}}).size(), 1u);  // waiting lacks a side, so no limit excuses it
   EXPECT_THROW(rows_beyond(comparison, {{"tiem", 0.1}}), ConfigError);
