@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace reckon {
@@ -18,7 +19,10 @@ std::string four_figures(double number) {
 }  // namespace
 
 std::string gib(Bytes bytes) {
-  return four_figures(static_cast<double>(bytes.value) / kGiB);
+  const double size = static_cast<double>(bytes.value) / kGiB;
+  // Below 1 GiB three figures, so that a small model's table does not consist of zeros.
+  if (bytes.value == 0 || std::abs(size) >= 1) return four_figures(size);
+  return fmt::format("{:.{}f}", size, std::min(9, 2 - static_cast<int>(std::floor(std::log10(std::abs(size))))));
 }
 
 std::string with_unit(Bytes bytes) {

@@ -8,7 +8,7 @@
 
 namespace reckon {
 
-std::string gib(Bytes bytes);                         // "41.23", of GiB (2^30); four figures and at least two decimals
+std::string gib(Bytes bytes);                         // "41.23", "0.00512": GiB (2^30)
 std::string with_unit(Bytes bytes);                   // "41.23 GiB", "512.0 MiB", "12.0 KiB", "7 bytes"
 std::string with_unit(Seconds seconds);               // "12.34 s", "3.210 ms", "45.60 us"
 std::string percent(double share, int decimals = 1);  // "12.3 %"; "-" when undefined
