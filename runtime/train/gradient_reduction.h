@@ -1,5 +1,5 @@
 // Sums the main gradients over the data-parallel group in pieces, each as soon as backward has finished it, so that
-// moving bytes and computing overlap. ZeRO-0: all-reduce; ZeRO-1 and 2: reduce-scatter to the rank whose shard it is.
+// moving bytes and computing overlap. ZeRO-0: all-reduce; ZeRO-1: reduce-scatter to the rank whose shard it is.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,15 +8,16 @@
 #include <deque>
 #include <vector>
 
-#include "plan/parameter_layout.h"
+#include "runtime/train/flat_pieces.h"
 #include "runtime/train/group_calls.h"
 
 namespace reckon {
 
 class GradientReduction {
  public:
-  /// `group` null = one replica, nothing to do. Pieces are cut from the end of the buffer, `bucket` bytes each.
-  GradientReduction(const at::Tensor& gradients, const ParameterLayout& layout, GroupCalls* group, Bytes bucket);
+  /// `group` null = one replica, nothing to do.
+  GradientReduction(const at::Tensor& gradients, std::vector<FlatPiece> pieces, GroupCalls* group)
+      : gradients_(gradients), pieces_(std::move(pieces)), group_(group) {}
 
   /// Nothing at or above `offset` changes any more in this step: starts the reductions of what is complete.
   void complete_down_to(std::int64_t offset);
@@ -24,12 +25,10 @@ class GradientReduction {
   void finish();
 
  private:
-  void start(std::int64_t first, std::int64_t last);
-
   at::Tensor gradients_;
-  std::int64_t shard_elements_, shards_, piece_elements_;
+  std::vector<FlatPiece> pieces_;  // from the end of the buffer
   GroupCalls* group_;
-  std::int64_t started_;  // everything at or above this offset is under way
+  std::size_t started_ = 0;  // pieces under way
   std::deque<TimedCall> calls_;
 };
 

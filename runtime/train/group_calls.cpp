@@ -39,42 +39,47 @@ BufferView mutable_view(const at::Tensor& tensor) {
 GroupCalls::GroupCalls(std::unique_ptr<Communicator> communicator, Group group, StepTimer& timer)
     : communicator_(std::move(communicator)), group_(name_of(group)), timer_(timer) {}
 
-TimedCall GroupCalls::timed(Handle handle, Collective collective, std::vector<at::Tensor> tensors) {
-  const StepTimer::Component component = timer_.component(group_ + "." + std::string(name_of(collective)));
+TimedCall GroupCalls::timed(Handle handle, std::string_view purpose, Collective collective,
+                            std::vector<at::Tensor> tensors) {
+  const StepTimer::Component component =
+      timer_.component(std::string(purpose) + "." + std::string(name_of(collective)));
   return {std::move(handle), timer_, component, std::move(tensors)};
 }
 
 TimedCall GroupCalls::all_reduce(const at::Tensor& tensor, Reduction reduction) {
-  return timed(communicator_->all_reduce(mutable_view(tensor), reduction), Collective::all_reduce, {tensor});
+  return timed(communicator_->all_reduce(mutable_view(tensor), reduction), group_, Collective::all_reduce, {tensor});
 }
 
 TimedCall GroupCalls::all_gather(const at::Tensor& part, const at::Tensor& whole) {
-  return timed(communicator_->all_gather(const_view(part), mutable_view(whole)), Collective::all_gather, {part, whole});
+  return timed(communicator_->all_gather(const_view(part), mutable_view(whole)), group_, Collective::all_gather,
+               {part, whole});
 }
 
 TimedCall GroupCalls::reduce_scatter(const at::Tensor& whole, const at::Tensor& part) {
-  return timed(communicator_->reduce_scatter(const_view(whole), mutable_view(part)), Collective::reduce_scatter,
+  return timed(communicator_->reduce_scatter(const_view(whole), mutable_view(part)), group_, Collective::reduce_scatter,
                {whole, part});
 }
 
-TimedCall GroupCalls::reduce_scatter(const at::Tensor& whole, std::span<const std::int64_t> counts) {
+TimedCall GroupCalls::reduce_scatter(const at::Tensor& whole, std::span<const std::int64_t> counts,
+                                     std::string_view purpose) {
   const at::Tensor part = own_part(whole, counts, rank());
-  return timed(communicator_->reduce_scatter(const_view(whole), mutable_view(part), counts), Collective::reduce_scatter,
-               {whole});
+  return timed(communicator_->reduce_scatter(const_view(whole), mutable_view(part), counts), purpose,
+               Collective::reduce_scatter, {whole});
 }
 
-TimedCall GroupCalls::all_gather(const at::Tensor& whole, std::span<const std::int64_t> counts) {
+TimedCall GroupCalls::all_gather(const at::Tensor& whole, std::span<const std::int64_t> counts,
+                                 std::string_view purpose) {
   const at::Tensor part = own_part(whole, counts, rank());
-  return timed(communicator_->all_gather(const_view(part), mutable_view(whole), counts), Collective::all_gather,
-               {whole});
+  return timed(communicator_->all_gather(const_view(part), mutable_view(whole), counts), purpose,
+               Collective::all_gather, {whole});
 }
 
 TimedCall GroupCalls::send(const at::Tensor& tensor, int to) {
-  return timed(communicator_->send(const_view(tensor), to), Collective::send_receive, {tensor});
+  return timed(communicator_->send(const_view(tensor), to), group_, Collective::send_receive, {tensor});
 }
 
 TimedCall GroupCalls::receive(const at::Tensor& tensor, int from) {
-  return timed(communicator_->receive(mutable_view(tensor), from), Collective::send_receive, {tensor});
+  return timed(communicator_->receive(mutable_view(tensor), from), group_, Collective::send_receive, {tensor});
 }
 
 }  // namespace reckon

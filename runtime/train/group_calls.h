@@ -46,14 +46,14 @@ class GroupCalls {
   /// `whole` holds every rank's `part`, one after the other.
   TimedCall all_gather(const at::Tensor& part, const at::Tensor& whole);
   TimedCall reduce_scatter(const at::Tensor& whole, const at::Tensor& part);
-  /// In place on `whole`: rank r's part is the sum of counts[r] elements.
-  TimedCall reduce_scatter(const at::Tensor& whole, std::span<const std::int64_t> counts);
-  TimedCall all_gather(const at::Tensor& whole, std::span<const std::int64_t> counts);
+  /// In place on `whole`: rank r's part is the sum of counts[r] elements. Timed under "<purpose>.<collective>".
+  TimedCall reduce_scatter(const at::Tensor& whole, std::span<const std::int64_t> counts, std::string_view purpose);
+  TimedCall all_gather(const at::Tensor& whole, std::span<const std::int64_t> counts, std::string_view purpose);
   TimedCall send(const at::Tensor& tensor, int to);
   TimedCall receive(const at::Tensor& tensor, int from);
 
  private:
-  TimedCall timed(Handle handle, Collective collective, std::vector<at::Tensor> tensors);
+  TimedCall timed(Handle handle, std::string_view purpose, Collective collective, std::vector<at::Tensor> tensors);
 
   std::unique_ptr<Communicator> communicator_;
   std::string group_;

@@ -29,7 +29,17 @@ double learning_rate(const OptimizerSpec& optimizer, std::int64_t step, std::int
   return peak;
 }
 
-Optimizer::Optimizer(const Plan& plan, ParameterStore& store, GroupCalls* group, StepTimer& timer)
+namespace {
+
+/// Weights that another rank of the tensor group or of the pipeline holds too, and counts.
+bool counted_elsewhere(const LocalParameter& parameter, bool first_of_tensor_group) {
+  return parameter.tied_copy || (parameter.whole.split == Split::replicated && !first_of_tensor_group);
+}
+
+}  // namespace
+
+Optimizer::Optimizer(const Plan& plan, ParameterStore& store, GroupCalls* group, bool first_of_tensor_group,
+                     StepTimer& timer)
     : spec_(plan.optimizer),
       store_(store),
       group_(group),
@@ -38,6 +48,14 @@ Optimizer::Optimizer(const Plan& plan, ParameterStore& store, GroupCalls* group,
       sharded_(store.layout().shards > 1),
       first_(sharded_ ? group->rank() * store.layout().shard_elements : 0),
       count_(sharded_ ? store.layout().shard_elements : store.layout().padded_elements) {
+  const std::int64_t ranks = group != nullptr ? group->size() : 1, rank = group != nullptr ? group->rank() : 0;
+  const std::int64_t share = (store.layout().elements + ranks - 1) / ranks;
+  for (const LocalParameter& parameter : store.layout().parameters) {
+    const Range range{std::max(parameter.offset, rank * share),
+                      std::min(parameter.offset + parameter.elements(), (rank + 1) * share)};
+    if (range.first < range.last && !counted_elsewhere(parameter, first_of_tensor_group)) counted_.push_back(range);
+  }
+  if (sharded_) gathers_ = flat_pieces(store.layout(), plan.gradients.bucket, store.gradients().element_size());
   const CategoryScope scope(MemoryCategory::optimizer);
   const at::Tensor weights = own(store.weights());
   if (weights.scalar_type() == at::kBFloat16) master_ = weights.to(at::kFloat);
@@ -46,16 +64,16 @@ Optimizer::Optimizer(const Plan& plan, ParameterStore& store, GroupCalls* group,
   second_moment_ = at::zeros({count_}, at::kFloat);
 }
 
-double Optimizer::gradient_norm() {
+double Optimizer::squared_norm_share() {
   const StepTimer::Span span(timer_, component_);
-  const std::int64_t elements = store_.gradients().numel();
-  const std::int64_t parts = group_ != nullptr ? group_->size() : 1, part = group_ != nullptr ? group_->rank() : 0;
-  const std::int64_t width = (elements + parts - 1) / parts;
-  const std::int64_t begin = std::min(elements, part * width), end = std::min(elements, begin + width);
-  at::Tensor sum = at::empty({1}, at::kDouble);
-  *pointer<double>(sum) = kernels::sum_of_squares(pointer<const float>(store_.gradients()) + begin, end - begin);
-  if (group_ != nullptr) group_->all_reduce(sum).wait();
-  return std::sqrt(*pointer<double>(sum));
+  const auto sum_over_ranges = [&](const auto* gradients) {
+    double sum = 0;
+    for (const Range& range : counted_)
+      sum += kernels::sum_of_squares(gradients + range.first, range.last - range.first);
+    return sum;
+  };
+  return store_.gradients().scalar_type() == at::kDouble ? sum_over_ranges(pointer<const double>(store_.gradients()))
+                                                         : sum_over_ranges(pointer<const float>(store_.gradients()));
 }
 
 void Optimizer::update(std::int64_t step, double rate, double gradient_scale) {
@@ -86,7 +104,11 @@ void Optimizer::update(std::int64_t step, double rate, double gradient_scale) {
                        pointer<const float>(gradients), count_);
     }
   }
-  if (sharded_) group_->all_gather(own(store_.weights()), store_.weights()).wait();
+  std::vector<TimedCall> calls;
+  for (const FlatPiece& piece : gathers_)
+    calls.push_back(
+        group_->all_gather(store_.weights().narrow(0, piece.first, piece.count), piece.shard_counts, "parameter"));
+  for (TimedCall& call : calls) call.wait();
 }
 
 }  // namespace reckon

@@ -1,4 +1,4 @@
-// Gradient norm, clipping and the update of this rank's shard of weights; afterwards every rank has the new weights.
+// The update of this rank's shard of weights, after which every rank has the new weights; the norm that clipping needs.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "plan/plan.h"
+#include "runtime/train/flat_pieces.h"
 #include "runtime/train/group_calls.h"
 #include "runtime/train/parameter_store.h"
 
@@ -18,15 +19,20 @@ double learning_rate(const OptimizerSpec& optimizer, std::int64_t step, std::int
 class Optimizer {
  public:
   /// `group`: the ranks that hold the same weights, null for one. With ZeRO the states cover this rank's shard only.
-  Optimizer(const Plan& plan, ParameterStore& store, GroupCalls* group, StepTimer& timer);
+  /// `first_of_tensor_group`: this rank counts the weights that all tensor ranks have.
+  Optimizer(const Plan& plan, ParameterStore& store, GroupCalls* group, bool first_of_tensor_group, StepTimer& timer);
 
-  /// Norm over all gradients of the group's ranks. Sums add per shard, then in rank order, so that it is the same with
-  /// and without ZeRO.
-  double gradient_norm();
+  /// This rank's share of the squared norm of all gradients: over all ranks of the world every weight is counted once.
+  /// The shares are cut alike with and without ZeRO, so that their sum in rank order is the same to the bit.
+  double squared_norm_share();
   /// One update with gradients scaled by `gradient_scale`; `step` counts from 1.
   void update(std::int64_t step, double rate, double gradient_scale);
 
  private:
+  struct Range {
+    std::int64_t first, last;
+  };
+
   at::Tensor own(const at::Tensor& flat) const { return flat.narrow(0, first_, count_); }
 
   const OptimizerSpec spec_;
@@ -36,7 +42,9 @@ class Optimizer {
   StepTimer::Component component_;
   bool sharded_;
   std::int64_t first_, count_;  // this rank's part of the flat buffer: all of it without ZeRO
-  at::Tensor master_;           // fp32 weights of the part, where compute precision is lower
+  std::vector<Range> counted_;  // of the flat buffer: what this rank adds to the norm
+  std::vector<FlatPiece> gathers_;
+  at::Tensor master_;  // fp32 weights of the part, where compute precision is lower
   at::Tensor first_moment_, second_moment_;
 };
 

@@ -15,6 +15,9 @@ struct RankGroups {
   std::unique_ptr<GroupCalls> stage_outputs, stage_gradients;  // along the pipeline, one for each direction
 
   RankGroups(const Plan& plan, Communicator& world, StepTimer& timer);
+
+  /// The ranks whose gradients are summed: with ZeRO those that share the states.
+  GroupCalls* weight_holders(const Plan& plan) const { return plan.parallel.zero > 0 ? shard.get() : gradient.get(); }
 };
 
 }  // namespace reckon

@@ -41,9 +41,10 @@ RankTrainer::RankTrainer(const Plan& plan, Communicator& world, const TokenStrea
       actions_(pipeline_actions(plan.parallel.schedule, static_cast<int>(plan.parallel.pipeline),
                                 static_cast<int>(groups_.coordinates.pipeline), static_cast<int>(plan.parallel.chunks),
                                 static_cast<int>(plan.micro_batches()))),
-      reduction_(store_.gradients(), store_.layout(),
-                 plan.parallel.zero > 0 ? groups_.shard.get() : groups_.gradient.get(), plan.gradients.bucket),
-      optimizer_(plan, store_, plan.parallel.zero > 0 ? groups_.shard.get() : groups_.gradient.get(), timer_),
+      reduction_(store_.gradients(),
+                 flat_pieces(store_.layout(), plan.gradients.bucket, store_.gradients().element_size()),
+                 groups_.weight_holders(plan)),
+      optimizer_(plan, store_, groups_.weight_holders(plan), groups_.coordinates.tensor == 0, timer_),
       positions_(row_positions(plan)) {}
 
 MicroBatch RankTrainer::make_batch(std::int64_t step, int micro_batch) const {
@@ -68,6 +69,7 @@ MicroBatch RankTrainer::make_batch(std::int64_t step, int micro_batch) const {
 
 void RankTrainer::run_forward(const Action& action, std::int64_t step) {
   StageActivations& activations = in_flight_[{action.chunk, action.micro_batch}];
+  peak_in_flight_ = std::max(peak_in_flight_, in_flight_.size());
   activations.batch = make_batch(step, action.micro_batch);
   const VirtualStage& stage = stages_[static_cast<std::size_t>(action.chunk)];
   stage.forward({}, activations);
@@ -82,7 +84,7 @@ void RankTrainer::run_backward(const Action& action, bool last_micro_batch) {
   in_flight_.erase(found);
 }
 
-double RankTrainer::forward_backward(std::int64_t step) {
+StepResult RankTrainer::forward_backward(std::int64_t step) {
   {
     const StepTimer::Span span(timer_, timer_.component("optimizer"));
     store_.gradients().zero_();
@@ -94,26 +96,36 @@ double RankTrainer::forward_backward(std::int64_t step) {
     else run_backward(action, --left[static_cast<std::size_t>(action.chunk)] == 0);
   }
   reduction_.finish();
-  at::Tensor loss = at::full({1}, loss_sum_ / tokens_of_step(plan_), at::kDouble);
-  if (groups_.gradient) groups_.gradient->all_reduce(loss).wait();
-  return *pointer<double>(loss);
+  const bool owns_loss = stages_.back().is_last() && groups_.coordinates.tensor == 0;
+  double sums[] = {owns_loss ? loss_sum_ : 0.0, optimizer_.squared_norm_share()};
+  Handle call = world_.all_reduce(view(sums));
+  timer_.wait(call, timer_.component("other"));
+  StepResult result;
+  result.loss = sums[0] / tokens_of_step(plan_);
+  result.gradient_norm = std::sqrt(sums[1]);
+  return result;
 }
 
 void RankTrainer::update(std::int64_t step, StepResult& result) {
-  result.gradient_norm = optimizer_.gradient_norm();
   result.learning_rate = learning_rate(plan_.optimizer, step, plan_.train.steps);
   const double clip = plan_.optimizer.clip_gradient_norm;
   const double scale = clip > 0 ? std::min(1.0, clip / (result.gradient_norm + 1e-6)) : 1.0;
   optimizer_.update(step + 1, result.learning_rate, scale);
 }
 
+/// All ranks know of it; one throws, and the others learn it from their next call, so that it is reported once.
+void RankTrainer::end_run(std::int64_t step, double loss) {
+  if (world_.rank() != 0) world_.barrier().wait();
+  throw RunError(
+      fmt::format("the loss of step {} is {}; a lower optimizer.learning_rate or more optimizer.warmup_steps "
+                  "may help",
+                  step, loss));
+}
+
 StepResult RankTrainer::step(std::int64_t step) {
-  StepResult result;
   timer_.begin_step();
-  result.loss = forward_backward(step);
-  if (!std::isfinite(result.loss))
-    throw RunError(fmt::format("the loss of step {} is {}; a lower optimizer.learning_rate or a warm-up may help", step,
-                               result.loss));
+  StepResult result = forward_backward(step);
+  if (!std::isfinite(result.loss)) end_run(step + 1, result.loss);
   update(step, result);
   result.times = timer_.end_step();
   return result;

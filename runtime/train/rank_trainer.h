@@ -34,14 +34,16 @@ class RankTrainer {
   /// Step `step`, counted from 0. All ranks call it together.
   StepResult step(std::int64_t step);
 
-  /// The two halves of a step, for tests: afterwards the gradient buffer holds the sum over the group (with ZeRO, this
-  /// rank's shard of it). Returns the loss.
-  double forward_backward(std::int64_t step);
+  /// The two halves of a step, for tests. After the first, the gradient buffer holds the sum over the group (with ZeRO,
+  /// this rank's shard of it), and loss and gradient norm are known.
+  StepResult forward_backward(std::int64_t step);
   void update(std::int64_t step, StepResult& result);
 
   ParameterStore& parameters() { return store_; }
   StepTimer& timer() { return timer_; }
   RankGroups& groups() { return groups_; }
+  /// Most micro-batches whose activations were held at once, chunks counted as parts of one.
+  double peak_in_flight() const { return static_cast<double>(peak_in_flight_) / static_cast<double>(stages_.size()); }
 
  private:
   using Place = std::pair<int, int>;  // chunk, micro-batch
@@ -49,6 +51,7 @@ class RankTrainer {
   MicroBatch make_batch(std::int64_t step, int micro_batch) const;
   void run_forward(const Action& action, std::int64_t step);
   void run_backward(const Action& action, bool last_micro_batch);
+  [[noreturn]] void end_run(std::int64_t step, double loss);
 
   const Plan& plan_;
   Communicator& world_;
@@ -63,6 +66,7 @@ class RankTrainer {
   Optimizer optimizer_;
   at::Tensor positions_;  // place of each token in its row
   std::map<Place, StageActivations> in_flight_;
+  std::size_t peak_in_flight_ = 0;
   double loss_sum_ = 0;
 };
 

@@ -27,8 +27,7 @@ Outcome train(const Plan& plan, int steps) {
   std::vector<at::Tensor> final_weights(static_cast<std::size_t>(plan.world_size()));
   on_ranks(plan, [&](RankTrainer& trainer, int rank, MemoryAccount&) {
     for (int s = 0; s < steps; ++s) {
-      StepResult step;
-      step.loss = trainer.forward_backward(s);
+      StepResult step = trainer.forward_backward(s);
       if (s == 0 && rank == 0 && plan.parallel.zero == 0)
         result.first_gradients = by_name(trainer.parameters(), trainer.parameters().gradients());
       trainer.update(s, step);
@@ -131,8 +130,8 @@ TEST(DataParallel, LossFallsWhenOneBatchIsLearnt) {
     double first = 0, last = 0;
     on_ranks(plan, [&](RankTrainer& trainer, int, MemoryAccount&) {
       for (int s = 0; s < 30; ++s) {
-        StepResult step;
-        last = trainer.forward_backward(0);  // always the tokens of step 0
+        StepResult step = trainer.forward_backward(0);  // always the tokens of step 0
+        last = step.loss;
         if (s == 0) first = last;
         trainer.update(s, step);
       }

@@ -34,7 +34,7 @@ void expect_loss_and_gradients_of_autograd(Plan plan) {
     weights = by_name(trainer.parameters(), trainer.parameters().weights());
     {
       const c10::InferenceMode inference;
-      loss = trainer.forward_backward(0);
+      loss = trainer.forward_backward(0).loss;
     }
     gradients = by_name(trainer.parameters(), trainer.parameters().gradients());
   });

@@ -44,16 +44,19 @@ RECKON_VECTOR_CLONES void sgd(float learning_rate, float weight_decay, float gra
     weight[i] -= learning_rate * (gradient[i] * gradient_scale + weight_decay * weight[i]);
 }
 
-RECKON_VECTOR_CLONES double sum_of_squares(const float* values, std::int64_t count) {
+template <class T>
+RECKON_VECTOR_CLONES double sum_of_squares(const T* values, std::int64_t count) {
   double total = 0;
   for (std::int64_t start = 0; start < count; start += 4096) {
     const std::int64_t end = std::min(count, start + 4096);
-    float block = 0;
+    T block = 0;
 #pragma omp simd reduction(+ : block)
     for (std::int64_t i = start; i < end; ++i) block += values[i] * values[i];
     total += static_cast<double>(block);
   }
   return total;
 }
+template double sum_of_squares<float>(const float*, std::int64_t);
+template double sum_of_squares<double>(const double*, std::int64_t);
 
 }  // namespace reckon::kernels

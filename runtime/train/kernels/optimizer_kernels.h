@@ -25,7 +25,8 @@ void adamw(const AdamwStep& step, float* weight, float* first_moment, float* sec
 void sgd(float learning_rate, float weight_decay, float gradient_scale, float* weight, const float* gradient,
          std::int64_t count);
 
-/// Sum of squares: blocks of 4096 in float, blocks added in double.
-double sum_of_squares(const float* values, std::int64_t count);
+/// Sum of squares of float or double values: blocks of 4096 in their own precision, blocks added in double.
+template <class T>
+double sum_of_squares(const T* values, std::int64_t count);
 
 }  // namespace reckon::kernels

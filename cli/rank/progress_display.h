@@ -1,0 +1,33 @@
+// What a person sees of a running training: a bar that is redrawn on a terminal, a line now and then in a log.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "runtime/train/train_run.h"
+
+namespace reckon {
+
+class ProgressDisplay {
+ public:
+  /// Writes to standard error.
+  explicit ProgressDisplay(std::int64_t steps);
+  ~ProgressDisplay();
+
+  void show(const StepMetrics& metrics);
+
+ private:
+  bool due(std::int64_t step) const;
+
+  std::int64_t steps_;
+  bool terminal_;
+  bool drawn_ = false;
+  double seconds_ = 0;  // of all steps so far
+  std::chrono::steady_clock::time_point last_line_{};
+};
+
+/// "step 3/20  loss 5.1234  grad norm 1.234  lr 3.0e-04  0.512 s  4000 tokens/s  peak 0.35 GiB"
+std::string progress_line(const StepMetrics& metrics, std::int64_t steps);
+
+}  // namespace reckon

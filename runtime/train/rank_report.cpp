@@ -1,0 +1,203 @@
+#include "runtime/train/rank_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <sstream>
+#include <tuple>
+
+#include "plan/parameters.h"
+#include "plan/pipeline_schedule.h"
+#include "runtime/train/statistics.h"
+#include "runtime/train/virtual_stage.h"
+
+namespace reckon {
+namespace {
+
+std::vector<double> column(const std::vector<StepTimes>& steps, std::vector<double> StepTimes::*values,
+                           std::size_t component) {
+  std::vector<double> result;
+  for (const StepTimes& step : steps)
+    result.push_back(component < (step.*values).size() ? (step.*values)[component] : 0.0);
+  return result;
+}
+
+/// Medians by component, scaled so that the exposed parts add up to the median step: medians alone need not.
+std::vector<TimeComponent> time_components(const std::vector<std::string>& names, const std::vector<StepTimes>& steps) {
+  std::vector<TimeComponent> components;
+  double sum = 0;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::vector<double> exposed = column(steps, &StepTimes::exposed, i);
+    const double busy = median(column(steps, &StepTimes::busy, i));
+    if (busy <= 0.0) continue;
+    components.push_back({names[i], Seconds(busy), Seconds(median(exposed)), Seconds(spread(exposed))});
+    sum += components.back().exposed_seconds.value;
+  }
+  std::vector<double> totals;
+  for (const StepTimes& step : steps) totals.push_back(step.seconds);
+  const double factor = sum > 0 ? median(totals) / sum : 1.0;
+  for (TimeComponent& component : components) component.exposed_seconds *= factor;
+  return components;
+}
+
+void add_traffic(const std::unique_ptr<GroupCalls>& group, std::int64_t steps, std::vector<TrafficEntry>& traffic) {
+  if (!group) return;
+  for (const TrafficCount& count : group->communicator().traffic()) {
+    const auto found = std::find_if(traffic.begin(), traffic.end(), [&](const TrafficEntry& entry) {
+      return std::tie(entry.group, entry.collective, entry.dtype) ==
+             std::tie(group->communicator().name(), count.collective, count.dtype);
+    });
+    TrafficEntry& entry =
+        found != traffic.end()
+            ? *found
+            : traffic.emplace_back(TrafficEntry{group->communicator().name(), count.collective, count.dtype, 0, 0});
+    entry.calls += count.calls / steps;
+    entry.bytes_per_rank += std::llround(count.bytes_per_rank / static_cast<double>(steps));
+  }
+}
+
+// Reports travel as lines of tab-separated fields.
+std::string encode(const RankReport& report) {
+  std::ostringstream out;
+  out.precision(17);
+  const StageMemory& m = report.memory;
+  out << report.rank << '\t' << report.stage << '\t' << report.waiting << '\t' << report.in_flight;
+  for (const Bytes bytes :
+       {m.parameters, m.gradients, m.optimizer, m.activations, m.transient, m.communication, m.peak_allocated})
+    out << '\t' << bytes.value;
+  out << '\t' << report.time.size() << '\t' << report.traffic.size() << '\n';
+  for (const TimeComponent& c : report.time)
+    out << c.component << '\t' << c.seconds.value << '\t' << c.exposed_seconds.value << '\t' << c.spread.value << '\n';
+  for (const TrafficEntry& e : report.traffic)
+    out << e.group << '\t' << e.collective << '\t' << e.dtype << '\t' << e.calls << '\t' << e.bytes_per_rank << '\n';
+  return out.str();
+}
+
+RankReport decode(const std::string& text) {
+  std::istringstream in(text);
+  RankReport report;
+  StageMemory& m = report.memory;
+  std::size_t components = 0, entries = 0;
+  in >> report.rank >> report.stage >> report.waiting >> report.in_flight;
+  for (Bytes* bytes :
+       {&m.parameters, &m.gradients, &m.optimizer, &m.activations, &m.transient, &m.communication, &m.peak_allocated})
+    in >> bytes->value;
+  in >> components >> entries;
+  for (std::size_t i = 0; i < components; ++i) {
+    TimeComponent c;
+    in >> c.component >> c.seconds.value >> c.exposed_seconds.value >> c.spread.value;
+    report.time.push_back(c);
+  }
+  for (std::size_t i = 0; i < entries; ++i) {
+    TrafficEntry e;
+    in >> e.group >> e.collective >> e.dtype >> e.calls >> e.bytes_per_rank;
+    report.traffic.push_back(e);
+  }
+  return report;
+}
+
+StageProfile stage_profile(const Plan& plan, std::int64_t stage, const RankReport& worst) {
+  StageProfile profile;
+  profile.stage = stage;
+  const std::vector<std::int64_t> layers = layers_per_virtual_stage(plan);
+  for (std::int64_t chunk = 0; chunk < plan.parallel.chunks; ++chunk)
+    profile.layers += layers[static_cast<std::size_t>(chunk * plan.parallel.pipeline + stage)];
+  for (std::int64_t layer = 0; layer < profile.layers; ++layer)
+    profile.recomputed_layers += layer_recompute(plan, stage, layer) != Recompute::none ? 1 : 0;
+  profile.in_flight = worst.in_flight;
+  profile.activation_bits = {payload_bits(plan.precision.compute)};
+  profile.worst_rank = worst.rank;
+  profile.memory = worst.memory;
+  profile.memory.device_used = worst.memory.peak_allocated;
+  return profile;
+}
+
+std::vector<TrafficEntry> worst_traffic(const std::vector<RankReport>& reports) {
+  std::map<std::tuple<std::string, std::string, std::string>, TrafficEntry> worst;
+  for (const RankReport& report : reports)
+    for (const TrafficEntry& entry : report.traffic) {
+      TrafficEntry& known = worst[{entry.group, entry.collective, entry.dtype}];
+      if (entry.bytes_per_rank >= known.bytes_per_rank) known = entry;
+    }
+  std::vector<TrafficEntry> entries;
+  for (const auto& [key, entry] : worst) entries.push_back(entry);
+  return entries;
+}
+
+StepSummary step_summary(const Plan& plan, const std::vector<double>& seconds) {
+  StepSummary step;
+  step.seconds = Seconds(median(seconds));
+  step.interval_low = Seconds(quantile(seconds, 0.1));
+  step.interval_high = Seconds(quantile(seconds, 0.9));
+  step.tokens = step.useful_tokens = plan.batch.global_batch * plan.batch.sequence_length;
+  const double rate = static_cast<double>(step.tokens) / step.seconds.value / static_cast<double>(plan.world_size());
+  step.tokens_per_second_per_device = step.useful_tokens_per_second_per_device = rate;
+  return step;
+}
+
+}  // namespace
+
+RankReport rank_report(RankTrainer& trainer, int rank, const MemoryAccount& account,
+                       const std::vector<StepTimes>& steps, std::int64_t counted_steps) {
+  RankReport report;
+  report.rank = rank;
+  report.stage = trainer.groups().coordinates.pipeline;
+  report.in_flight = trainer.peak_in_flight();
+  report.memory = stage_memory(account);
+  report.time = time_components(trainer.timer().names(), steps);
+  for (const TimeComponent& component : report.time)
+    if (component.component == "waiting") report.waiting = component.exposed_seconds.value;
+  const RankGroups& groups = trainer.groups();
+  for (const auto* group :
+       {&groups.tensor, &groups.gradient, &groups.shard, &groups.stage_outputs, &groups.stage_gradients})
+    add_traffic(*group, counted_steps, report.traffic);
+  return report;
+}
+
+std::vector<RankReport> exchange_reports(Communicator& world, const RankReport& own) {
+  const std::string text = encode(own);
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(world.size()));
+  const std::vector<std::int64_t> size{static_cast<std::int64_t>(text.size())};
+  world.all_gather(view(size), view(sizes)).wait();
+  std::vector<std::uint8_t> all(static_cast<std::size_t>(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0})));
+  const std::vector<std::uint8_t> bytes(text.begin(), text.end());
+  world.all_gather(view(bytes), view(all), sizes).wait();
+  std::vector<RankReport> reports;
+  auto begin = all.begin();
+  for (const std::int64_t count : sizes) {
+    reports.push_back(decode(std::string(begin, begin + count)));
+    begin += count;
+  }
+  return reports;
+}
+
+StepProfile measured_profile(const Plan& plan, const std::vector<RankReport>& reports,
+                             const std::vector<double>& seconds) {
+  StepProfile profile;
+  profile.source = ProfileSource::measured;
+  profile.plan = plan;
+  profile.world_size = plan.world_size();
+  profile.parameters = count_parameters(plan.model);
+  profile.active_parameters = count_active_parameters(plan.model);
+  profile.step = step_summary(plan, seconds);
+  profile.time = std::min_element(reports.begin(), reports.end(), [](const RankReport& a, const RankReport& b) {
+                   return a.waiting < b.waiting;  // the rank that others wait for
+                 })->time;
+  for (std::int64_t stage = 0; stage < plan.parallel.pipeline; ++stage) {
+    const RankReport* worst = nullptr;
+    for (const RankReport& report : reports)
+      if (report.stage == stage && (!worst || report.memory.peak_allocated > worst->memory.peak_allocated))
+        worst = &report;
+    profile.stages.push_back(stage_profile(plan, stage, *worst));
+    if (profile.stages.back().memory.peak_allocated > profile.verdict.need) {
+      profile.verdict.need = profile.stages.back().memory.peak_allocated;
+      profile.verdict.worst_rank = worst->rank;
+    }
+  }
+  profile.verdict.limit = plan.memory.limit.value_or(plan.hardware.device.memory - plan.hardware.context);
+  profile.traffic = worst_traffic(reports);
+  return profile;
+}
+
+}  // namespace reckon

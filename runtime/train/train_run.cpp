@@ -1,0 +1,54 @@
+#include "runtime/train/train_run.h"
+
+#include <vector>
+
+#include "runtime/train/rank_report.h"
+#include "runtime/train/rank_scope.h"
+#include "runtime/train/rank_trainer.h"
+
+namespace reckon {
+namespace {
+
+Bytes account_limit(const Plan& plan) {
+  if (plan.memory.limit) return *plan.memory.limit;
+  return plan.hardware.device.memory > plan.hardware.context ? plan.hardware.device.memory - plan.hardware.context
+                                                             : Bytes(0);
+}
+
+void reset_traffic(RankGroups& groups) {
+  for (auto* group : {&groups.tensor, &groups.gradient, &groups.shard, &groups.stage_outputs, &groups.stage_gradients})
+    if (*group) (*group)->communicator().reset_traffic();
+}
+
+}  // namespace
+
+StepProfile train(const Plan& plan, Communicator& world, const TokenStream& tokens, const TrainObserver& observer) {
+  MemoryAccount account(account_limit(plan), world.rank());
+  const RankScope scope(account);
+  RankTrainer trainer(plan, world, tokens);
+  reset_traffic(trainer.groups());
+  std::vector<StepTimes> timed;
+  std::vector<double> seconds;
+  std::int64_t done = 0;
+  bool stop = false;
+  while (done < plan.train.steps && !stop) {
+    world.barrier().wait();  // ranks start the step together, so that it measures the step alone
+    const StepResult result = trainer.step(done++);
+    double shared[] = {result.times.seconds, observer.stop_requested() ? 1.0 : 0.0};
+    world.all_reduce(view(shared), Reduction::maximum).wait();
+    stop = shared[1] > 0;
+    const bool is_warm = done > plan.train.warmup || done == plan.train.steps || stop;
+    if (is_warm) {
+      timed.push_back(result.times);
+      seconds.push_back(shared[0]);
+    }
+    if (world.rank() == 0)
+      observer.on_step({done, result.loss, result.gradient_norm, result.learning_rate, shared[0],
+                        static_cast<double>(plan.batch.global_batch * plan.batch.sequence_length) / shared[0],
+                        account.peak().value});
+  }
+  return measured_profile(plan, exchange_reports(world, rank_report(trainer, world.rank(), account, timed, done)),
+                          seconds);
+}
+
+}  // namespace reckon

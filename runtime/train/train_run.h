@@ -1,0 +1,32 @@
+// A whole training run as one rank sees it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "plan/plan.h"
+#include "plan/step_profile.h"
+#include "runtime/comm/communicator.h"
+#include "runtime/train/token_stream.h"
+
+namespace reckon {
+
+/// One line of metrics.jsonl.
+struct StepMetrics {
+  std::int64_t step = 0;  // from 1
+  double loss = 0, gradient_norm = 0, learning_rate = 0;
+  double seconds = 0;  // of the slowest rank
+  double tokens_per_second = 0;
+  std::int64_t memory_peak_bytes = 0;  // of the rank that reports
+};
+
+struct TrainObserver {
+  std::function<void(const StepMetrics&)> on_step = [](const StepMetrics&) {};  // called on rank 0
+  std::function<bool()> stop_requested = [] { return false; };                  // any rank's wish ends the run for all
+};
+
+/// Trains plan.train.steps steps and returns what was measured, the same on all ranks. The plan is checked, resolved
+/// and executable. Throws RunError: loss not finite, memory.limit exceeded (exit code "does not fit"), a group failed.
+StepProfile train(const Plan& plan, Communicator& world, const TokenStream& tokens, const TrainObserver& observer);
+
+}  // namespace reckon
