@@ -329,10 +329,22 @@ void add_what(std::vector<PlanKey>& keys) {
   keys.push_back(method());
 }
 
-void add_batch(std::vector<PlanKey>& keys) {
-  keys.push_back(required(
+/// "64k" may mean 64000 or 65536 tokens to its writer, so that it is refused; 64Ki is not.
+PlanKey sequence_length() {
+  PlanKey key = required(
       "batch.sequence_length", [](auto& p) -> auto& { return p.batch.sequence_length; }, {1, kMostTokens}, "tokens",
-      "Length of one row; a row is a pack of documents."));
+      "Length of one row; a row is a pack of documents.");
+  key.set = [set = key.set](const YamlValue& value, Plan& plan) {
+    set(value, plan);
+    if (!value.text.ends_with('k') && !value.text.ends_with('K')) return;
+    const std::int64_t decimal = plan.batch.sequence_length, binary = decimal / 1000 * 1024;
+    refuse(value, fmt::format("'{}' tokens may mean {} or {}; write one of the two", value.text, decimal, binary));
+  };
+  return key;
+}
+
+void add_batch(std::vector<PlanKey>& keys) {
+  keys.push_back(sequence_length());
   keys.push_back(field(
       "batch.micro_batch", [](auto& p) -> auto& { return p.batch.micro_batch; }, {1, kMostRows}, "rows",
       "Rows of one forward pass on one replica."));

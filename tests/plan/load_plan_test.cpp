@@ -167,6 +167,12 @@ TEST(LoadPlan, EmptyAndForeignFilesAreRefused) {
             std::string::npos);
 }
 
+TEST(LoadPlan, ARowOf64kTokensIsAmbiguous) {
+  EXPECT_EQ(error_of(kSmall, {"batch.sequence_length=64k"}),
+            "batch.sequence_length=64k: '64k' tokens may mean 64000 or 65536; write one of the two");
+  EXPECT_EQ(parse(kSmall, {"batch.sequence_length=64Ki"}).batch.sequence_length, 65536);
+}
+
 TEST(LoadPlan, AnEmptySectionIsNoError) {
   EXPECT_EQ(errors_of(kSmall + "sim:\n").size(), 0u);
 }
