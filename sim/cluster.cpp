@@ -43,11 +43,11 @@ class ClusterBuilder {
                                                                 {Group::shard, kGatherPort},
                                                                 {Group::gradient, kReducePort}}};
     for (const auto& [group, port] : kGroups) connect_group(group, port, stream_of_port(port));
-    if (plan_.parallel.pipeline > 1) {
+    if (plan_.virtual_stages() > 1) {
       connect_stages(kSendForwardPort, kSendForward, kActivations, 1);
       connect_stages(kSendBackwardPort, kSendBackward, kGradients, plan_.parallel.pipeline - 1);
-      connect_group(Group::embedding, kEmbeddingPort, kWorld);
     }
+    if (plan_.parallel.pipeline > 1) connect_group(Group::embedding, kEmbeddingPort, kWorld);
     connect_world();
     return std::move(cluster_);
   }

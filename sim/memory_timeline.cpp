@@ -101,7 +101,7 @@ class StageReplay {
       const OpList& list = list_of(sections[i]);
       const SectionEvents& events = events_[StageGraph::play_index(sections[i])];
       if (events.keeps_input) recategorize(handed, MemoryCategory::activations);
-      blocks[input_block(list)] = handed;
+      if (handed.bytes > 0) blocks[input_block(list)] = handed;
       play_events(action, sections[i], events.forward, blocks, Phase::forward);
       if (const int output = output_block(list); output >= 0) {
         handed = blocks.at(output);
@@ -182,6 +182,7 @@ class StageReplay {
   }
 
   void record(const Live& block, bool allocates, MemoryCategory category) {
+    if (block.bytes == 0) return;
     MemoryChange change = current_;
     change.time = now_;
     change.block = block.block;
@@ -201,10 +202,12 @@ class StageReplay {
 
   /// The next section keeps what the last one handed on: it counts as an activation from the start.
   void recategorize(Live& block, MemoryCategory category) {
+    block.category = category;
+    if (block.bytes == 0) return;
     const auto allocation = std::find_if(changes_.rbegin(), changes_.rend(), [&](const MemoryChange& change) {
       return change.block == block.block && change.allocates;
     });
-    allocation->category = block.category = category;
+    allocation->category = category;
   }
 
   const Plan& plan_;

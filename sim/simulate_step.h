@@ -17,10 +17,10 @@
 namespace reckon {
 
 struct SimulationOptions {
-  bool unfolded = false;              // simulate every rank even where identical ranks can stand for each other
-  int samples = 1;                    // with sim.jitter: independent steps, with seeds sim.seed, sim.seed + 1, ...
-  int threads = 1;                    // that simulate samples side by side; no effect on the result
-  std::optional<Bytes> memory_limit;  // empty: the plan's, or the device's memory without its context
+  bool unfolded = false;  // simulate every rank even where identical ranks can stand for each other
+  int samples = 1;        // with sim.jitter: independent steps, with seeds sim.seed, sim.seed + 1, ...
+  int threads = 1;        // that simulate samples side by side; no effect on the result
+  std::optional<Bytes> memory_limit = std::nullopt;  // empty: the plan's, or the device's memory without its context
 };
 
 struct Simulation {
