@@ -196,6 +196,12 @@ std::vector<std::int64_t> layers_by_cost(const Plan& plan) {
         layer * real(i + 1) > total * real(static_cast<std::int64_t>(stage) + 1) / real(plan.parallel.pipeline);
     if (full && stage + 1 < layers.size()) ++stage;
   }
+  for (std::size_t i = 1; i + 1 < layers.size();
+       ++i) {  // the head may fill a stage before the last; plans have it last
+    if (layers[i] > 0) continue;
+    --*std::max_element(layers.begin(), layers.end());
+    layers[i] = 1;
+  }
   return layers;
 }
 
@@ -286,7 +292,6 @@ std::string complete(Row& row, const ScoreLibrary& library, const ScoreSource& s
   if (!gpus || *gpus < 1) return "no_gpu_count";
   Plan& plan = result.plan;
   if (std::string reason = set_layout(row, *gpus, plan.parallel); !reason.empty()) return reason;
-  plan.nodes = (*gpus + plan.hardware.devices_per_node - 1) / plan.hardware.devices_per_node;
   if (std::string reason = set_batch(row, result); !reason.empty()) return reason;
   try {
     if (source.split_by_cost && plan.parallel.pipeline > 1 && plan.parallel.chunks == 1)
