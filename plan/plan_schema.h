@@ -26,6 +26,9 @@ struct PlanKey {
   std::function<YamlValue(const Plan&)> get;
 };
 
+/// The rows of the table without their default texts (plan_key_rows.cpp); use plan_keys().
+std::vector<PlanKey> make_plan_keys();
+
 /// All keys, in the order of the plan file.
 const std::vector<PlanKey>& plan_keys();
 

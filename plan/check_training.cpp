@@ -1,0 +1,129 @@
+// Formats, lists by stage, gradients, optimizer and simulation.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "plan/choices.h"
+#include "plan/plan_rules.h"
+
+namespace reckon {
+
+namespace {
+
+void check_precision(Rules& rules) {
+  const std::map<NumberFormat, FlopsPerSecond>& peak = rules.plan.hardware.device.peak;
+  const NumberFormat compute = rules.plan.precision.compute;
+  if (!rules.plan.hardware.device.is_cpu && !peak.contains(compute)) {
+    std::vector<std::string_view> known;
+    for (const auto& [format, rate] : peak) known.push_back(name_of(format));
+    rules.broken("precision.compute",
+                 fmt::format("the device {} does not compute in {}; legal: {}", rules.plan.hardware.device.name,
+                             name_of(compute), fmt::join(known, ", ")));
+  }
+  if (payload_bits(rules.plan.precision.master) < std::min(32, payload_bits(compute))) {
+    rules.broken("precision.master",
+                 fmt::format("master weights in {} are narrower than compute in {}; legal: fp32, or {}",
+                             name_of(rules.plan.precision.master), name_of(compute), name_of(compute)));
+  }
+}
+
+void check_bits(Rules& rules, const std::vector<int>& bits) {
+  if (!bits.empty() && static_cast<std::int64_t>(bits.size()) != rules.parallel.pipeline) {
+    rules.broken(
+        "activations.bits_by_stage",
+        fmt::format("bits_by_stage has {} entries, but there are {} pipeline stages; legal: {} entries, or auto",
+                    bits.size(), rules.parallel.pipeline, rules.parallel.pipeline));
+  }
+  for (const int width : bits) {
+    if ((width >= 2 && width <= 8) || width == 16) continue;
+    rules.broken(
+        "activations.bits_by_stage",
+        fmt::format("bits_by_stage holds {}, for which there is no storage format; legal: 2 to 8, or 16", width));
+  }
+}
+
+/// Layers of a pipeline rank, all its chunks together (auto: as even as possible, earlier virtual stages get the
+/// rest).
+std::int64_t layers_of_stage(const Rules& rules, std::int64_t stage) {
+  const std::vector<std::int64_t>& given = rules.parallel.layers_per_stage;
+  const std::int64_t stages = rules.plan.virtual_stages();
+  std::int64_t layers = 0;
+  for (std::int64_t i = stage; i < stages; i += rules.parallel.pipeline) {
+    const bool listed = i < static_cast<std::int64_t>(given.size());
+    layers += listed ? given[static_cast<std::size_t>(i)]
+                     : rules.model.layers / stages + (i < rules.model.layers % stages ? 1 : 0);
+  }
+  return layers;
+}
+
+std::int64_t most_layers_of_a_stage(const Rules& rules) {
+  std::int64_t most = 0;
+  for (std::int64_t stage = 0; stage < rules.parallel.pipeline; ++stage)
+    most = std::max(most, layers_of_stage(rules, stage));
+  return most;
+}
+
+void check_activations(Rules& rules) {
+  const ActivationSpec& activations = rules.plan.activations;
+  check_bits(rules, activations.bits_by_stage);
+  const std::vector<std::int64_t>& recomputed = activations.recompute_layers;
+  if (recomputed.size() > 1 && static_cast<std::int64_t>(recomputed.size()) != rules.parallel.pipeline) {
+    return rules.broken(
+        "activations.recompute_layers",
+        fmt::format("recompute_layers has {} entries, but there are {} pipeline stages; legal: one entry "
+                    "for all, {} entries, or auto",
+                    recomputed.size(), rules.parallel.pipeline, rules.parallel.pipeline));
+  }
+  for (std::size_t stage = 0; stage < recomputed.size(); ++stage) {
+    // One entry for all is cut to each stage's layers, so that it must only fit the largest stage.
+    const std::int64_t layers = recomputed.size() == 1 ? most_layers_of_a_stage(rules)
+                                                       : layers_of_stage(rules, static_cast<std::int64_t>(stage));
+    if (recomputed[stage] > layers) {
+      rules.broken("activations.recompute_layers",
+                   fmt::format("recompute_layers asks for {} layers{}, which has {}; legal: 0 to {}", recomputed[stage],
+                               recomputed.size() == 1 ? " of the largest stage" : fmt::format(" of stage {}", stage),
+                               layers, layers));
+    }
+  }
+}
+
+void check_gradients(Rules& rules) {
+  const GradientSpec& gradients = rules.plan.gradients;
+  if (payload_bits(gradients.wire) <= 8 && gradients.reduce == GradientReduce::all_reduce) {
+    rules.broken("gradients.reduce", fmt::format("gradients.wire {} cannot be summed on the way (block scales differ); "
+                                                 "legal: reduce all_to_all_sum, or wire "
+                                                 "bf16 or fp32",
+                                                 name_of(gradients.wire)));
+  }
+}
+
+void check_optimizer(Rules& rules) {
+  const OptimizerSpec& optimizer = rules.plan.optimizer;
+  if (optimizer.beta1 >= 1 || optimizer.beta2 >= 1) {
+    rules.broken(optimizer.beta1 >= 1 ? "optimizer.beta1" : "optimizer.beta2",
+                 fmt::format("optimizer.beta1 {} and beta2 {} must be below 1; legal: 0 to 0.9999", optimizer.beta1,
+                             optimizer.beta2));
+  }
+  if (optimizer.minimum_learning_rate > optimizer.learning_rate) {
+    rules.broken("optimizer.minimum_learning_rate",
+                 fmt::format("minimum_learning_rate {} is above learning_rate {}; legal: 0 to {}",
+                             optimizer.minimum_learning_rate, optimizer.learning_rate, optimizer.learning_rate));
+  }
+  if (!rules.plan.sim.slow_ranks.empty() && rules.plan.sim.slow_ranks.rbegin()->first >= rules.plan.world_size()) {
+    rules.broken("sim.slow_ranks", fmt::format("slow_ranks names rank {}, but there are {} ranks; legal: 0 to {}",
+                                               rules.plan.sim.slow_ranks.rbegin()->first, rules.plan.world_size(),
+                                               rules.plan.world_size() - 1));
+  }
+}
+
+}  // namespace
+
+void check_training(Rules& rules) {
+  check_precision(rules);
+  check_activations(rules);
+  check_gradients(rules);
+  check_optimizer(rules);
+}
+
+}  // namespace reckon

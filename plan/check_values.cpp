@@ -1,0 +1,92 @@
+// Single keys in range, and totals that stay below what 64 bits can count.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "plan/check_model.h"
+#include "plan/plan_rules.h"
+#include "plan/plan_schema.h"
+
+namespace reckon {
+
+namespace {
+
+void check_hardware(Rules& rules) {
+  const HardwareSpec& hardware = rules.plan.hardware;
+  if (hardware.devices_per_node < 1)
+    rules.broken("hardware.devices_per_node", "hardware.devices_per_node must be 1 or more");
+  if (hardware.device.memory.value <= 0)
+    rules.broken("hardware.device.memory", "hardware.device.memory must be above 0 B");
+  if (!(hardware.device.memory_bandwidth.value > 0)) {
+    rules.broken("hardware.device.memory_bandwidth", "hardware.device.memory_bandwidth must be above 0");
+  }
+}
+
+}  // namespace
+
+void check_values(Rules& rules) {
+  for (const PlanKey& key : plan_keys()) {
+    if (key.set == nullptr) continue;
+    try {
+      Plan scratch;
+      key.set(key.get(rules.plan), scratch);
+    } catch (const ConfigError& error) {
+      rules.broken(key.path, fmt::format("{}: {}", key.path, error.diagnostics().front().message));
+    }
+  }
+  for (Diagnostic diagnostic : check_model(rules.model)) {
+    diagnostic.key = "model." + diagnostic.key;
+    if (diagnostic.file.empty()) diagnostic.file = rules.plan.source_file;
+    rules.found.push_back(std::move(diagnostic));
+  }
+  check_hardware(rules);
+}
+
+void check_sizes(Rules& rules) {
+  constexpr double kMostRanks = 1 << 24, kMostTokens = 1e15, kMostActions = 1 << 24, kMostBytes = 1e18;
+  const auto number = [](std::int64_t value) { return static_cast<double>(value); };
+  const double world = number(rules.parallel.data) * number(rules.parallel.pipeline) * number(rules.parallel.tensor) *
+                       number(rules.parallel.ulysses) * number(rules.parallel.ring);
+  if (world > kMostRanks) {
+    return rules.broken(
+        "parallel",
+        fmt::format("data x pipeline x tensor x ulysses x ring = {:.0f} ranks; at most {:.0f} can be planned", world,
+                    kMostRanks));
+  }
+  const double tokens = number(rules.plan.batch.global_batch) * number(rules.plan.batch.sequence_length);
+  if (tokens > kMostTokens) {
+    rules.broken("batch.global_batch",
+                 fmt::format("global_batch x sequence_length = {:.3g} tokens a step; at most {:.0g} can be planned",
+                             tokens, kMostTokens));
+  }
+  const double micro_batches =
+      number(rules.plan.batch.global_batch) / (number(rules.plan.batch.micro_batch) * number(rules.parallel.data));
+  const double actions = micro_batches * number(rules.parallel.pipeline) * number(rules.parallel.chunks);
+  if (actions > kMostActions) {
+    rules.broken("batch.micro_batch",
+                 fmt::format("{:.0f} micro-batches x {} virtual stages = {:.3g} pipeline actions; at "
+                             "most {:.0f} can be planned; raise "
+                             "micro_batch or data",
+                             micro_batches, rules.plan.virtual_stages(), actions, kMostActions));
+  }
+  const double widest =
+      number(std::max({rules.model.hidden, rules.model.ffn_hidden,
+                       rules.model.moe.expert_ffn_hidden * rules.model.moe.experts_per_token,
+                       rules.model.heads * std::max(rules.model.head_dim, rules.model.mla.qk_nope_head_dim)}));
+  const double row_tokens = number(rules.plan.batch.micro_batch) * number(rules.plan.batch.sequence_length);
+  double bytes = row_tokens * (widest * 64 * number(rules.model.layers) + 16 * number(rules.model.vocabulary)) *
+                 std::max(1.0, micro_batches);
+  if (rules.plan.kernels.attention == AttentionKernel::unfused) {
+    bytes += 8 * row_tokens * number(rules.plan.batch.sequence_length) * number(rules.model.heads) *
+             number(rules.model.layers) * std::max(1.0, micro_batches);
+  }
+  if (bytes > kMostBytes) {
+    rules.broken(
+        "batch.sequence_length",
+        fmt::format("the activations of one step come to about {:.2g} bytes a replica; at most {:.0g} can be planned",
+                    bytes, kMostBytes));
+  }
+}
+
+}  // namespace reckon
