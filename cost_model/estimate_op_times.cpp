@@ -18,60 +18,49 @@ Seconds sum(const std::vector<Seconds>& parts) {
   return total;
 }
 
-std::int64_t calls(const std::vector<CollectiveCall>& collectives) {
-  std::int64_t count = 0;
-  for (const CollectiveCall& call : collectives) count += call.calls;
-  return count;
-}
+/// Host time of an op's launches. A collective is one more launch, and where pipeline messages cross nodes it stalls
+/// the host as the hardware file says.
+class HostTime {
+ public:
+  HostTime(const Plan& plan, const GroupLayouts& layouts) : plan_(plan), layouts_(layouts) {
+    const std::int64_t last_stage = plan.world_size() / plan.parallel.pipeline * (plan.parallel.pipeline - 1);
+    if (last_stage >= plan.hardware.devices_per_node) stall_ = plan.hardware.time.pipeline_interference;
+  }
 
-constexpr double kLaunchesPerCollective = 1.0;
+  Seconds forward(const Op& op) const { return of(op.launches, op.forward_collectives); }
+  Seconds backward(const Op& op) const { return of(op.backward_launches, op.backward_collectives); }
 
-double forward_launches(const Op& op) {
-  return op.launches + kLaunchesPerCollective * static_cast<double>(calls(op.forward_collectives));
-}
+ private:
+  Seconds of(int launches, const std::vector<CollectiveCall>& collectives) const {
+    Seconds time = plan_.hardware.time.launch * launches;
+    for (const CollectiveCall& call : collectives) {
+      const auto others = static_cast<double>(layouts_[call.group].ranks - 1);
+      time += (plan_.hardware.time.launch + stall_ * others) * call.calls;
+    }
+    return time;
+  }
 
-double backward_launches(const Op& op) {
-  return op.backward_launches + kLaunchesPerCollective * static_cast<double>(calls(op.backward_collectives));
-}
+  const Plan& plan_;
+  const GroupLayouts& layouts_;
+  Seconds stall_{0.0};
+};
 
 /// The host launches a section's kernels one after another: where that takes longer than they run, the device waits.
-void add_launch_floor(SectionTimes& section, Seconds launch) {
-  double forward = 0.0, backward = 0.0;
-  Seconds forward_device(0.0), backward_device(0.0);
+void add_launch_floor(const HostTime& host, SectionTimes& section) {
+  Seconds forward(0.0), backward(0.0), forward_device(0.0), backward_device(0.0);
   for (std::size_t i = 0; i < section.ops.size(); ++i) {
-    const Op& op = section.list.ops[i];
     const OpTime& time = section.ops[i];
-    forward += forward_launches(op);
-    backward += backward_launches(op);
+    forward += host.forward(section.list.ops[i]);
+    backward += host.backward(section.list.ops[i]);
     forward_device += time.forward + sum(time.forward_collectives);
     backward_device += time.backward() + sum(time.backward_collectives);
   }
-  const Seconds forward_wait = launch * forward - forward_device, backward_wait = launch * backward - backward_device;
+  const Seconds forward_wait = forward - forward_device, backward_wait = backward - backward_device;
   for (std::size_t i = 0; i < section.ops.size(); ++i) {
     const Op& op = section.list.ops[i];
     OpTime& time = section.ops[i];
-    if (forward_wait.value > 0.0) time.forward += forward_wait * (forward_launches(op) / forward);
-    if (backward_wait.value > 0.0) time.input_gradient += backward_wait * (backward_launches(op) / backward);
-  }
-}
-
-bool pipeline_crosses_nodes(const Plan& plan) {
-  const std::int64_t stage_ranks = plan.world_size() / plan.parallel.pipeline;
-  return plan.parallel.pipeline > 1 && plan.world_size() > plan.hardware.devices_per_node &&
-         (plan.parallel.pipeline - 1) * stage_ranks >= plan.hardware.devices_per_node;
-}
-
-/// Collectives of ops slowed while pipeline messages cross nodes, where the hardware file has measured that.
-void add_interference(const Plan& plan, const GroupLayouts& layouts, SectionTimes& section) {
-  const Seconds step = plan.hardware.time.pipeline_interference;
-  if (step.value <= 0.0 || !pipeline_crosses_nodes(plan)) return;
-  const auto delay = [&](const std::vector<CollectiveCall>& collectives, std::vector<Seconds>& times) {
-    for (std::size_t i = 0; i < collectives.size(); ++i)
-      times[i] += step * static_cast<double>((layouts[collectives[i].group].ranks - 1) * collectives[i].calls);
-  };
-  for (std::size_t i = 0; i < section.ops.size(); ++i) {
-    delay(section.list.ops[i].forward_collectives, section.ops[i].forward_collectives);
-    delay(section.list.ops[i].backward_collectives, section.ops[i].backward_collectives);
+    if (forward_wait.value > 0.0) time.forward += forward_wait * (host.forward(op) / forward);
+    if (backward_wait.value > 0.0) time.input_gradient += backward_wait * (host.backward(op) / backward);
   }
 }
 
@@ -90,8 +79,7 @@ SectionTimes section_times(const Plan& plan, const GroupLayouts& layouts, Sectio
   times.list = section_ops(plan, section, work);
   times.work = work;
   for (const Op& op : times.list.ops) times.ops.push_back(op_time(plan, layouts, op));
-  add_interference(plan, layouts, times);
-  add_launch_floor(times, plan.hardware.time.launch);
+  add_launch_floor(HostTime(plan, layouts), times);
   apply_factor(times, plan.hardware.time.global_factor);
   if (plan.parallel.zero >= 3) times.parameter_gather = parameter_gather_time(plan, layouts, weights, 1);
   if (plan.parallel.zero >= 2) times.gradient_reduce = gradient_reduce_time(plan, layouts, weights);

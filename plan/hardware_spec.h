@@ -80,7 +80,7 @@ struct TimeConstants {
   OpFit memory_bound{0.0, 1.25, Seconds(5e-6), 0.1, Provenance::assumed};
   OpFit optimizer{0.0, 1.2, Seconds(20e-6), 0.1, Provenance::assumed};
   Seconds launch{5e-6};  // host time of one op's launch, with what the framework does around it
-  /// Added to each ring step of collectives inside a stage while pipeline messages cross nodes; 0 on sound clusters.
+  /// Host stall of each ring step of a stage's collectives while pipeline messages cross nodes; 0 on sound clusters.
   Seconds pipeline_interference{0.0};
   double overlap_compute_slowdown = 1.15;  // compute while a collective runs
   double overlap_communication_slowdown = 1.1;
