@@ -78,6 +78,7 @@ void add_simulate(Parser& parser) {
       parser, "simulate", "Play a plan event by event: memory over time, the first op that runs out, a trace",
       "simulate llama2-70b-128xa100 --memory-limit 70GiB", simulate_command);
   add_plan_arguments(command, *options);
+  command->add_option("--trace", options->trace, "Write a trace for the Perfetto viewer (ui.perfetto.dev) there");
   command->add_option("--memory-limit", options->memory_limit, "Limit for what a rank allocates, e.g. 40GiB");
 }
 

@@ -106,13 +106,17 @@ std::string verdict_amounts(const Verdict& verdict) {
       fmt::format("needs {} of {} on rank {}", with_unit(verdict.need), with_unit(verdict.limit), verdict.worst_rank);
   if (verdict.fits) return text + fmt::format(" (probability {})", percent(verdict.probability, 0));
   if (verdict.breaks) text += fmt::format("; the limit is crossed by: {}", *verdict.breaks);
-  if (!verdict.nearest.empty()) text += fmt::format("; nearest plan that fits: {}", verdict.nearest);
   return text;
+}
+
+std::string nearest_fit(const Verdict& verdict) {
+  return verdict.nearest.empty() ? "" : "nearest plan that fits: " + verdict.nearest;
 }
 
 std::string verdict_line(const Verdict& verdict, const TextStyle& style) {
   const Paint paint = verdict.fits ? Paint::good : Paint::bad;
-  return painted(verdict.fits ? "FITS" : "DOES NOT FIT", paint, style) + ": " + verdict_amounts(verdict) + "\n";
+  return painted(verdict.fits ? "FITS" : "DOES NOT FIT", paint, style) + ": " + verdict_amounts(verdict) + "\n" +
+         (verdict.nearest.empty() ? "" : nearest_fit(verdict) + "\n");
 }
 
 std::string step_lines(const StepSummary& step) {
@@ -166,7 +170,9 @@ std::string assumption_lines(const std::vector<std::string>& assumptions, const 
 }  // namespace
 
 std::string verdict_sentence(const Verdict& verdict) {
-  return (verdict.fits ? "the plan fits: " : "the plan does not fit: ") + verdict_amounts(verdict);
+  const std::string sentence =
+      (verdict.fits ? "the plan fits: " : "the plan does not fit: ") + verdict_amounts(verdict);
+  return verdict.nearest.empty() ? sentence : sentence + "; " + nearest_fit(verdict);
 }
 
 std::string plan_summary(const StepProfile& profile) {

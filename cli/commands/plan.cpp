@@ -1,6 +1,7 @@
 #include "cli/commands/plan.h"
 
 #include "cli/load_checked_plan.h"
+#include "cli/nearest_fit.h"
 #include "cost_model/predict.h"
 #include "report/profile_json.h"
 #include "report/write_console.h"
@@ -9,7 +10,8 @@ namespace reckon {
 
 ExitCode plan_command(const PlanOptions& options, const Output& output) {
   const Plan plan = load_checked_plan(options.plan, options.overrides, find_configs());
-  const StepProfile profile = predict(resolve(plan));
+  StepProfile profile = predict(resolve(plan));
+  find_nearest_fit(plan, profile);
   for (const std::string& warning : profile.warnings) output.warning(warning);
   output.result(output.json() ? profile_json(profile) : profile_text(profile, output.style()));
   if (profile.verdict.fits) return ExitCode::success;

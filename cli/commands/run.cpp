@@ -13,11 +13,14 @@
 #include "cli/load_checked_plan.h"
 #include "cli/rank_end.h"
 #include "cli/rank_program.h"
+#include "cli/trace_file.h"
+#include "cost_model/estimate_op_times.h"
 #include "cost_model/predict.h"
 #include "report/compare_profiles.h"
 #include "report/profile_json.h"
 #include "report/write_console.h"
 #include "report/write_file.h"
+#include "sim/simulate_step.h"
 
 namespace reckon {
 
@@ -81,19 +84,27 @@ void warn_before_run(const RunOptions& options, const StepProfile& predicted, co
                                predicted.plan.hardware.device.name));
 }
 
-/// What stands before the ranks start: no result of an earlier run in this folder can be taken for one of this run.
-StepProfile write_predictions(const Plan& plan, const fs::path& folder) {
+/// What is predicted before the ranks start.
+struct Predictions {
+  StepProfile predicted, simulated;
+};
+
+/// No result of an earlier run in this folder can be taken for one of this run.
+Predictions write_predictions(const Plan& plan, const fs::path& folder) {
   std::error_code error;
   for (const char* name : kResults) fs::remove(folder / name, error);
   const StepProfile predicted = predict(plan);
   write_file(folder / "predicted.json", profile_json(predicted));
-  return predicted;
+  const Simulation simulation = simulate_step(predicted, estimate_op_times(plan));
+  write_file(folder / "simulated.json", profile_json(simulation.profile));
+  write_trace_file(simulation, folder / "trace.json");
+  return {predicted, simulation.profile};
 }
 
-void report_results(const StepProfile& predicted, const fs::path& folder, const ConfigPaths& paths,
+void report_results(const Predictions& predictions, const fs::path& folder, const ConfigPaths& paths,
                     const Output& output) {
   const StepProfile measured = read_profile(folder / "measured.json", paths);
-  const ProfileComparison comparison = compare_profiles(predicted, std::nullopt, measured);
+  const ProfileComparison comparison = compare_profiles(predictions.predicted, predictions.simulated, measured);
   write_file(folder / "comparison.json", comparison_json(comparison));
   output.result(output.json() ? profile_json(measured)
                               : fmt::format("\n{}\n{}\nfiles: {}\n", plan_summary(measured),
@@ -134,13 +145,13 @@ ExitCode run_command(const RunOptions& options, const Output& output) {
   const auto command = rank_command(options, plan, folder);
   if (launched && launched->rank != 0) become(command);
 
-  const StepProfile predicted = write_predictions(plan, folder);
-  warn_before_run(options, predicted, output);
-  if (!output.json()) output.note(plan_summary(predicted));
+  const Predictions predictions = write_predictions(plan, folder);
+  warn_before_run(options, predictions.predicted, output);
+  if (!output.json()) output.note(plan_summary(predictions.predicted));
   const Backend as = launched ? Backend::threads : backend_of(options, plan);  // launched: this one process is the rank
   const ProcessEnd end = run_process(rank_processes(as, plan.world_size(), command));
   if (end.exit_code != 0 || end.interrupted_by) throw_rank_failure("the run", end);
-  report_results(predicted, folder, paths, output);
+  report_results(predictions, folder, paths, output);
   return ExitCode::success;
 }
 

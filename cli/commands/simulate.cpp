@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/load_checked_plan.h"
+#include "cli/trace_file.h"
 #include "cost_model/estimate_op_times.h"
 #include "cost_model/predict.h"
 #include "plan/parse_quantity.h"
@@ -61,6 +62,7 @@ ExitCode simulate_command(const SimulateOptions& options, const Output& output) 
   SimulationOptions how;
   if (!options.memory_limit.empty()) how.memory_limit = parse_bytes(options.memory_limit);
   const Simulation simulation = simulate_step(predict(plan), estimate_op_times(plan), how);
+  if (!options.trace.empty()) write_trace_file(simulation, options.trace);
   for (const std::string& warning : simulation.profile.warnings) output.warning(warning);
   output.result(output.json()
                     ? profile_json(simulation.profile)
