@@ -28,6 +28,14 @@ std::span<const Choice<AttentionScope>> choices(AttentionScope) {
   return kAll;
 }
 
+std::span<const Choice<Packer>> choices(Packer) {
+  static constexpr Choice<Packer> kAll[] = {{Packer::concatenate, "concatenate"},
+                                            {Packer::first_fit, "first_fit"},
+                                            {Packer::best_fit, "best_fit"},
+                                            {Packer::balanced, "balanced"}};
+  return kAll;
+}
+
 std::span<const Choice<Placement>> choices(Placement) {
   static constexpr Choice<Placement> kAll[] = {{Placement::contiguous, "contiguous"},
                                                {Placement::zigzag, "zigzag"},

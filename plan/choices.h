@@ -23,6 +23,7 @@ std::span<const Choice<ScheduleKind>> choices(ScheduleKind);
 std::span<const Choice<Recompute>> choices(Recompute);
 std::span<const Choice<Rows>> choices(Rows);
 std::span<const Choice<AttentionScope>> choices(AttentionScope);
+std::span<const Choice<Packer>> choices(Packer);
 std::span<const Choice<Placement>> choices(Placement);
 std::span<const Choice<AttentionKernel>> choices(AttentionKernel);
 std::span<const Choice<LossKernel>> choices(LossKernel);

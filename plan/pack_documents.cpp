@@ -113,24 +113,7 @@ std::vector<PackedRow> balanced(const std::vector<Piece>& pieces, std::int64_t r
   return rows;
 }
 
-std::vector<PackedRow> one_per_row(const std::vector<Piece>& pieces) {
-  std::vector<PackedRow> rows;
-  for (const Piece& piece : pieces) rows.push_back({{piece}});
-  return rows;
-}
-
 }  // namespace
-
-std::string_view name_of(Packer packer) {
-  switch (packer) {
-    case Packer::concatenate: return "concatenate";
-    case Packer::first_fit: return "first_fit";
-    case Packer::best_fit: return "best_fit";
-    case Packer::balanced: return "balanced";
-    case Packer::one_per_row: return "one_per_row";
-  }
-  throw std::logic_error("unknown packer");
-}
 
 std::vector<std::int64_t> PackedRow::lengths() const {
   std::vector<std::int64_t> all;
@@ -163,15 +146,23 @@ std::vector<PackedRow> pack_documents(std::span<const Piece> pieces, std::int64_
     case Packer::first_fit: return first_fit(longest_first(cut_to_rows(pieces, row_tokens)), row_tokens);
     case Packer::best_fit: return best_fit(longest_first(cut_to_rows(pieces, row_tokens)), row_tokens);
     case Packer::balanced: return balanced(longest_first(cut_to_rows(pieces, row_tokens)), row_tokens);
-    case Packer::one_per_row: return one_per_row(cut_to_rows(pieces, row_tokens));
   }
   throw std::logic_error("unknown packer");
 }
 
-PackedStep pack_step(std::span<const Piece> pieces, std::int64_t row_tokens, std::int64_t rows, Packer packer) {
-  PackedStep step{pack_documents(pieces, row_tokens, packer), {}};
+std::vector<PackedRow> pad_documents(std::span<const Piece> pieces, std::int64_t row_tokens) {
+  std::vector<PackedRow> rows;
+  for (const Piece& piece : cut_to_rows(pieces, row_tokens)) rows.push_back({{piece}});
+  return rows;
+}
+
+PackedStep pack_step(std::span<const Piece> pieces, std::int64_t row_tokens, std::int64_t rows,
+                     const DocumentSpec& documents) {
+  const bool padded = documents.rows == Rows::padded;
+  PackedStep step{padded ? pad_documents(pieces, row_tokens) : pack_documents(pieces, row_tokens, documents.packer),
+                  {}};
   const auto count = static_cast<std::size_t>(rows);
-  const bool in_order = packer == Packer::concatenate || packer == Packer::one_per_row;
+  const bool in_order = padded || documents.packer == Packer::concatenate;
   if (!in_order)
     std::stable_sort(step.rows.begin(), step.rows.end(),
                      [](const PackedRow& a, const PackedRow& b) { return a.tokens() > b.tokens(); });

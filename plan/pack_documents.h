@@ -1,22 +1,18 @@
 // Documents -> rows of equal length. A document longer than a row is cut into rows; what one row holds of a document is
-// a piece, and attention and positions start anew with each piece.
+// a piece, and attention and positions start anew with each piece. Packers of packed rows:
+//   concatenate  in order of the stream, cut where a row ends: no padding, many cuts
+//   first_fit    first-fit decreasing: no cuts, some padding
+//   best_fit     best-fit decreasing: no cuts, some padding
+//   balanced     longest first, always to the row with the fewest pairs that has room: no cuts, rows of like work
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
-namespace reckon {
+#include "plan/plan.h"
 
-enum class Packer {
-  concatenate,  // in order of the stream, cut where a row ends: no padding, many cuts
-  first_fit,    // first-fit decreasing: no cuts, some padding
-  best_fit,     // best-fit decreasing: no cuts, some padding
-  balanced,     // no cuts, rows with nearly equal attention work
-  one_per_row,  // padded rows: the Batching baseline
-};
-std::string_view name_of(Packer packer);
+namespace reckon {
 
 struct Piece {
   std::int64_t document = 0;  // index in the stream
@@ -47,10 +43,13 @@ std::vector<Piece> whole_documents(std::span<const std::int64_t> lengths, std::i
 
 /// Packs everything, with as many rows as that takes.
 std::vector<PackedRow> pack_documents(std::span<const Piece> pieces, std::int64_t row_tokens, Packer packer);
+/// One piece a row, the rest is padding: the Batching baseline.
+std::vector<PackedRow> pad_documents(std::span<const Piece> pieces, std::int64_t row_tokens);
 
 /// Packs exactly `rows` rows (the last ones empty when the pieces run out); the fullest rows are taken. Give it pieces
-/// that hold at least rows * row_tokens tokens, or for one_per_row `rows` pieces.
-PackedStep pack_step(std::span<const Piece> pieces, std::int64_t row_tokens, std::int64_t rows, Packer packer);
+/// that hold at least rows * row_tokens tokens, or for padded rows `rows` pieces.
+PackedStep pack_step(std::span<const Piece> pieces, std::int64_t row_tokens, std::int64_t rows,
+                     const DocumentSpec& documents);
 
 /// Deals rows to `groups` (micro-batches of all replicas) of equal size so that the heaviest group has little more
 /// pairs than the mean: the heaviest row first, always to the lightest group with room. rows.size() must be divisible

@@ -19,6 +19,7 @@ namespace reckon {
 enum class ScheduleKind { gpipe, one_forward_one_backward, interleaved };
 enum class Recompute { none, elementwise, selective, full };
 enum class Rows { packed, padded };
+enum class Packer { concatenate, first_fit, best_fit, balanced };  // see pack_documents.h
 enum class AttentionScope { per_document, whole_row };
 enum class Placement { contiguous, zigzag, zigzag_per_document, striped, balanced, automatic };
 enum class AttentionKernel { flash, unfused };
@@ -46,8 +47,9 @@ struct ParallelSpec {
 };
 
 struct DocumentSpec {
-  std::string source = "single";  // single, a named distribution, a token file, a text folder
+  std::string source = "single";  // see LengthSource in document_lengths.h
   Rows rows = Rows::packed;
+  Packer packer = Packer::balanced;  // of packed rows
   AttentionScope attention = AttentionScope::per_document;
   Placement placement = Placement::automatic;
 };

@@ -81,10 +81,16 @@ void add_parallel(std::vector<PlanKey>& keys) {
 void add_documents(std::vector<PlanKey>& keys) {
   keys.push_back(field(
       "documents.source", [](auto& p) -> auto& { return p.documents.source; },
-      "Where document lengths come from: single, a named distribution, a token file or a text folder."));
+      "Where document lengths come from: single, a distribution (fineweb, wikipedia, code, mixed, ...), a .lengths "
+      "file, a "
+      "token file or a text folder."));
   keys.push_back(field(
       "documents.rows", [](auto& p) -> auto& { return p.documents.rows; },
       "packed: rows are filled with documents; padded: one document a row (the Batching baseline)."));
+  keys.push_back(field(
+      "documents.packer", [](auto& p) -> auto& { return p.documents.packer; },
+      "concatenate: in order, cut at row ends; first_fit, best_fit: no cuts, some padding; balanced: no cuts, rows of "
+      "nearly equal attention work."));
   keys.push_back(field(
       "documents.attention", [](auto& p) -> auto& { return p.documents.attention; },
       "per_document: no attention across documents; whole_row: one causal triangle (the Packing baseline)."));
