@@ -94,23 +94,85 @@ std::vector<PackedRow> best_fit(const std::vector<Piece>& pieces, std::int64_t r
   return rows;
 }
 
-/// The longest piece first, to the row with the fewest pairs that has room; rows are added when there is none.
-std::vector<PackedRow> balanced(const std::vector<Piece>& pieces, std::int64_t row_tokens) {
-  const auto tokens = std::accumulate(pieces.begin(), pieces.end(), std::int64_t{0},
-                                      [](std::int64_t sum, const Piece& piece) { return sum + piece.tokens; });
-  std::vector<PackedRow> rows(static_cast<std::size_t>((tokens + row_tokens - 1) / row_tokens));
-  std::vector<std::int64_t> room(rows.size(), row_tokens);
-  std::vector<double> pairs(rows.size(), 0.0);
-  for (const Piece& piece : pieces) {
-    std::size_t lightest = rows.size();
-    for (std::size_t row = 0; row < rows.size(); ++row)
-      if (room[row] >= piece.tokens && (lightest == rows.size() || pairs[row] < pairs[lightest])) lightest = row;
-    if (lightest == rows.size()) rows.emplace_back(), room.push_back(row_tokens), pairs.push_back(0.0);
-    rows[lightest].pieces.push_back(piece);
-    room[lightest] -= piece.tokens;
-    pairs[lightest] += causal_pairs(piece.tokens);
+/// Rows that get the pieces given to them, each in the row with the fewest pairs that has room.
+class BalancedRows {
+ public:
+  BalancedRows(std::int64_t rows, std::int64_t row_tokens)
+      : rows_(static_cast<std::size_t>(rows)), room_(rows_.size(), row_tokens), pairs_(rows_.size(), 0.0) {}
+
+  bool put(const Piece& piece) {
+    std::size_t lightest = rows_.size();
+    for (std::size_t row = 0; row < rows_.size(); ++row)
+      if (room_[row] >= piece.tokens && (lightest == rows_.size() || pairs_[row] < pairs_[lightest])) lightest = row;
+    if (lightest == rows_.size()) return false;
+    rows_[lightest].pieces.push_back(piece);
+    room_[lightest] -= piece.tokens;
+    pairs_[lightest] += causal_pairs(piece.tokens);
+    return true;
   }
-  return rows;
+  void add_row(std::int64_t row_tokens) { rows_.emplace_back(), room_.push_back(row_tokens), pairs_.push_back(0.0); }
+  std::vector<PackedRow> take() { return std::move(rows_); }
+
+ private:
+  std::vector<PackedRow> rows_;
+  std::vector<std::int64_t> room_;
+  std::vector<double> pairs_;
+};
+
+std::int64_t tokens_of(std::span<const Piece> pieces) {
+  return std::accumulate(pieces.begin(), pieces.end(), std::int64_t{0},
+                         [](std::int64_t sum, const Piece& piece) { return sum + piece.tokens; });
+}
+
+std::vector<PackedRow> balanced(const std::vector<Piece>& pieces, std::int64_t row_tokens) {
+  BalancedRows rows((tokens_of(pieces) + row_tokens - 1) / row_tokens, row_tokens);
+  for (const Piece& piece : pieces)
+    if (!rows.put(piece)) rows.add_row(row_tokens), rows.put(piece);
+  return rows.take();
+}
+
+/// The first pieces of the stream, as many as hold the rows' tokens, then later ones into the room that is left.
+PackedStep balanced_step(std::span<const Piece> pieces, std::int64_t row_tokens, std::int64_t count) {
+  const std::vector<Piece> all = cut_to_rows(pieces, row_tokens);
+  std::size_t due = 0;
+  for (std::int64_t held = 0; due < all.size() && held + all[due].tokens <= count * row_tokens; ++due)
+    held += all[due].tokens;
+  BalancedRows rows(count, row_tokens);
+  PackedStep step;
+  const auto begin = all.begin(), middle = all.begin() + static_cast<std::ptrdiff_t>(due);
+  for (const std::vector<Piece>& part : {longest_first({begin, middle}), longest_first({middle, all.end()})})
+    for (const Piece& piece : part)
+      if (!rows.put(piece)) step.left.push_back(piece);
+  step.rows = rows.take();
+  return step;
+}
+
+/// `count` rows of `rows`, the fullest unless they must stay in order; the others' pieces are left.
+PackedStep choose_rows(std::vector<PackedRow> rows, std::size_t count, bool in_order) {
+  if (!in_order)
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const PackedRow& a, const PackedRow& b) { return a.tokens() > b.tokens(); });
+  PackedStep step;
+  for (std::size_t row = count; row < rows.size(); ++row)
+    step.left.insert(step.left.end(), rows[row].pieces.begin(), rows[row].pieces.end());
+  rows.resize(count);
+  step.rows = std::move(rows);
+  return step;
+}
+
+/// Stream order; neighbouring parts of one document become one piece again.
+std::vector<Piece> rejoined(std::vector<Piece> pieces) {
+  std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+    return std::pair(a.document, a.first) < std::pair(b.document, b.first);
+  });
+  std::vector<Piece> joined;
+  for (const Piece& piece : pieces) {
+    const bool continues = !joined.empty() && joined.back().document == piece.document &&
+                           joined.back().first + joined.back().tokens == piece.first;
+    if (continues) joined.back().tokens += piece.tokens;
+    else joined.push_back(piece);
+  }
+  return joined;
 }
 
 }  // namespace
@@ -122,9 +184,7 @@ std::vector<std::int64_t> PackedRow::lengths() const {
 }
 
 std::int64_t PackedRow::tokens() const {
-  std::int64_t sum = 0;
-  for (const Piece& piece : pieces) sum += piece.tokens;
-  return sum;
+  return tokens_of(pieces);
 }
 
 double PackedRow::pairs() const {
@@ -158,28 +218,14 @@ std::vector<PackedRow> pad_documents(std::span<const Piece> pieces, std::int64_t
 
 PackedStep pack_step(std::span<const Piece> pieces, std::int64_t row_tokens, std::int64_t rows,
                      const DocumentSpec& documents) {
-  const bool padded = documents.rows == Rows::padded;
-  PackedStep step{padded ? pad_documents(pieces, row_tokens) : pack_documents(pieces, row_tokens, documents.packer),
-                  {}};
   const auto count = static_cast<std::size_t>(rows);
-  const bool in_order = padded || documents.packer == Packer::concatenate;
-  if (!in_order)
-    std::stable_sort(step.rows.begin(), step.rows.end(),
-                     [](const PackedRow& a, const PackedRow& b) { return a.tokens() > b.tokens(); });
-  for (std::size_t row = count; row < step.rows.size(); ++row)
-    step.left.insert(step.left.end(), step.rows[row].pieces.begin(), step.rows[row].pieces.end());
-  step.rows.resize(count);
-  std::sort(step.left.begin(), step.left.end(), [](const Piece& a, const Piece& b) {
-    return std::pair(a.document, a.first) < std::pair(b.document, b.first);
-  });
-  std::vector<Piece> joined;  // neighbouring parts of one document become one piece again
-  for (const Piece& piece : step.left) {
-    const bool continues = !joined.empty() && joined.back().document == piece.document &&
-                           joined.back().first + joined.back().tokens == piece.first;
-    if (continues) joined.back().tokens += piece.tokens;
-    else joined.push_back(piece);
-  }
-  step.left = std::move(joined);
+  PackedStep step;
+  if (documents.rows == Rows::padded) step = choose_rows(pad_documents(pieces, row_tokens), count, true);
+  else if (documents.packer == Packer::balanced) step = balanced_step(pieces, row_tokens, rows);
+  else
+    step = choose_rows(pack_documents(pieces, row_tokens, documents.packer), count,
+                       documents.packer == Packer::concatenate);
+  step.left = rejoined(std::move(step.left));
   return step;
 }
 

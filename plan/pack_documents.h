@@ -46,8 +46,8 @@ std::vector<PackedRow> pack_documents(std::span<const Piece> pieces, std::int64_
 /// One piece a row, the rest is padding: the Batching baseline.
 std::vector<PackedRow> pad_documents(std::span<const Piece> pieces, std::int64_t row_tokens);
 
-/// Packs exactly `rows` rows (the last ones empty when the pieces run out); the fullest rows are taken. Give it pieces
-/// that hold at least rows * row_tokens tokens, or for padded rows `rows` pieces.
+/// Packs exactly `rows` rows; some are empty when the pieces run out. Give it pieces that hold at least rows *
+/// row_tokens tokens, a little more for packers that do not cut, or for padded rows `rows` pieces.
 PackedStep pack_step(std::span<const Piece> pieces, std::int64_t row_tokens, std::int64_t rows,
                      const DocumentSpec& documents);
 

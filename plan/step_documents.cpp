@@ -1,0 +1,163 @@
+#include "plan/step_documents.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "plan/choices.h"
+#include "plan/placement_work.h"
+#include "plan/rank_grid.h"
+
+namespace reckon {
+
+namespace {
+
+/// More documents to choose from than the rows hold, so that the packers that do not cut leave little padding.
+constexpr double kChoice = 1.125;
+
+/// Visible pairs of a document whose queries see at most `window` keys; 0 = all.
+double visible_pairs(std::int64_t tokens, std::int64_t window) {
+  const auto l = static_cast<double>(tokens), w = static_cast<double>(window);
+  if (window == 0 || tokens <= window) return l * (l + 1) / 2;
+  return w * (w + 1) / 2 + (l - w) * w;
+}
+
+/// Mean over the layers, of which some may have a window.
+double visible_pairs(const ModelSpec& model, std::int64_t tokens) {
+  const double full = visible_pairs(tokens, 0);
+  if (model.sliding_window == 0) return full;
+  const double share = 1.0 / static_cast<double>(std::max<std::int64_t>(1, model.sliding_window_every));
+  return share * visible_pairs(tokens, model.sliding_window) + (1 - share) * full;
+}
+
+/// Sums over placed rows; the worst ranks of rows add up, as rows follow each other.
+struct RowSums {
+  double pairs = 0, worst_pairs = 0, mean_pairs = 0;  // of full causal documents, as the placement sees them
+  double visible = 0;                                 // with windows
+  double key_blocks_mean = 0, key_blocks_max = 0, moved_blocks = 0;
+  double rows = 0;
+  std::map<Placement, int> chosen;
+
+  void add(const Plan& plan, const PackedRow& row, const PlacementCosts& costs) {
+    const std::int64_t tokens = plan.batch.sequence_length, ring = plan.parallel.ring;
+    const DocumentBorders documents = attention_borders(row.lengths(), tokens, plan.documents.attention);
+    const TokenPlacement placement = place_tokens(documents, ring, plan.documents.placement, costs);
+    const PlacementWork work = placement_work(documents, placement);
+    for (std::int64_t i = 0; i < documents.documents(); ++i) visible += visible_pairs(plan.model, documents.length(i));
+    mean_pairs += work.total_pairs() / static_cast<double>(ring);
+    worst_pairs += *std::max_element(work.pairs.begin(), work.pairs.end());
+    key_blocks_mean += work.key_blocks_mean();
+    key_blocks_max += work.key_blocks_max();
+    std::int64_t busiest = 0;
+    for (std::size_t rank = 0; rank < work.sent.size(); ++rank)
+      busiest = std::max({busiest, work.sent[rank], work.received[rank]});
+    moved_blocks += static_cast<double>(busiest) / static_cast<double>(work.rank_tokens);
+    ++chosen[placement.kind];
+    ++rows;
+  }
+};
+
+double pairs_of(const std::vector<PackedRow>& rows) {
+  return std::accumulate(rows.begin(), rows.end(), 0.0,
+                         [](double sum, const PackedRow& row) { return sum + row.pairs(); });
+}
+
+/// Heaviest of the sums over runs of `size` groups / mean.
+double imbalance_of(const std::vector<double>& groups, std::size_t size) {
+  double most = 0, total = 0;
+  for (std::size_t i = 0; i < groups.size(); i += size) {
+    const double sum = std::accumulate(groups.begin() + static_cast<std::ptrdiff_t>(i),
+                                       groups.begin() + static_cast<std::ptrdiff_t>(i + size), 0.0);
+    most = std::max(most, sum);
+    total += sum;
+  }
+  return total == 0 ? 1.0 : most / (total / static_cast<double>(groups.size() / size));
+}
+
+}  // namespace
+
+StepPacker::StepPacker(const Plan& plan)
+    : documents_(plan.documents),
+      row_tokens_(plan.batch.sequence_length),
+      rows_(plan.batch.global_batch),
+      groups_(plan.parallel.data * plan.micro_batches()),
+      source_(plan.documents.source, plan.batch.sequence_length, plan.train.seed) {}
+
+std::vector<std::vector<PackedRow>> StepPacker::next() {
+  const bool padded = documents_.rows == Rows::padded;
+  const bool chooses = !padded && documents_.packer != Packer::concatenate;
+  const double wanted = static_cast<double>(rows_ * row_tokens_) * (chooses ? kChoice : 1.0);
+  auto held = std::accumulate(waiting_.begin(), waiting_.end(), 0.0,
+                              [](double sum, const Piece& piece) { return sum + static_cast<double>(piece.tokens); });
+  const auto enough = [&] { return padded ? static_cast<std::int64_t>(waiting_.size()) >= rows_ : held >= wanted; };
+  while (!enough()) {
+    const std::int64_t length = source_.lengths(next_document_, 1).front();
+    waiting_.push_back({static_cast<std::int64_t>(next_document_++), 0, length});
+    held += static_cast<double>(length);
+  }
+  PackedStep step = pack_step(waiting_, row_tokens_, rows_, documents_);
+  waiting_ = std::move(step.left);
+  return deal_rows(std::move(step.rows), groups_);
+}
+
+PlacementCosts placement_costs(const Plan& plan) {
+  PlacementCosts costs;
+  const auto peak = plan.hardware.device.peak.find(plan.precision.compute);
+  const GroupLayout layout = RankGrid(plan.parallel).layout(Group::ring, std::max(1, plan.hardware.devices_per_node));
+  const LinkSpec& link = layout.nodes > 1 ? plan.hardware.inter_node : plan.hardware.intra_node;
+  if (peak == plan.hardware.device.peak.end() || peak->second.value <= 0 || link.bandwidth.value <= 0) return costs;
+  const ModelSpec& model = plan.model;
+  const std::int64_t split = plan.parallel.tensor * plan.parallel.ulysses;
+  const std::int64_t value_dim = model.is_mla() ? model.mla.v_head_dim : model.head_dim;
+  const auto widths = static_cast<double>(model.head_dim + value_dim);
+  const double heads = static_cast<double>(model.heads) / static_cast<double>(split);
+  const double kv_heads = std::max(1.0, static_cast<double>(model.kv_heads) / static_cast<double>(split));
+  const double bytes = payload_bits(plan.precision.compute) / 8.0;
+  const double factor = plan.hardware.time.attention_backward.flops_factor;  // of useful FLOPs at peak
+  costs.pair = 3.5 * 2 * widths * heads * factor / peak->second.value;       // backward is 2.5 times forward
+  costs.key_token = 3 * widths * kv_heads * bytes / link.bandwidth.value;    // twice there, gradients back
+  return costs;
+}
+
+DocumentWork document_work(const Plan& plan, std::int64_t rows) {
+  StepPacker packer(plan);
+  const PlacementCosts costs = placement_costs(plan);
+  RowSums sums;
+  std::vector<PackedRow> all;
+  DocumentWork work;
+  double documents = 0, replicas = 0, micro_batches = 0, steps = 0;
+  do {
+    std::vector<double> pairs;
+    for (const std::vector<PackedRow>& group : packer.next()) {
+      pairs.push_back(pairs_of(group));
+      for (const PackedRow& row : group) {
+        if (sums.rows < static_cast<double>(rows)) sums.add(plan, row, costs);
+        documents += static_cast<double>(row.pieces.size());
+        all.push_back(row);
+      }
+    }
+    replicas += imbalance_of(pairs, static_cast<std::size_t>(plan.micro_batches()));
+    micro_batches += imbalance_of(pairs, 1);
+    ++steps;
+  } while (static_cast<std::int64_t>(all.size()) < rows);
+
+  const PackingReport report = packing_report(all, plan.batch.sequence_length);
+  const auto most_chosen = std::max_element(sums.chosen.begin(), sums.chosen.end(),
+                                            [](const auto& a, const auto& b) { return a.second < b.second; });
+  work.attention.pairs_per_row = sums.visible / sums.rows;
+  work.attention.imbalance = sums.mean_pairs > 0 ? sums.worst_pairs / sums.mean_pairs : 1.0;
+  work.attention.key_blocks = sums.key_blocks_max / sums.rows;
+  work.packing.documents = static_cast<std::int64_t>(documents / steps + 0.5);
+  work.packing.real_token_share = report.real_token_share;
+  work.packing.sum_of_squares_share = report.sum_of_squares_share;
+  work.packing.placement = std::string(name_of(most_chosen->first));
+  work.packing.imbalance = work.attention.imbalance;
+  work.packing.kv_blocks_mean = sums.key_blocks_mean / sums.rows;
+  work.packing.kv_blocks_max = sums.key_blocks_max / sums.rows;
+  work.replica_imbalance = replicas / steps;
+  work.micro_batch_imbalance = micro_batches / steps;
+  work.sent_blocks = sums.moved_blocks / sums.rows;
+  return work;
+}
+
+}  // namespace reckon

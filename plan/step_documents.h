@@ -1,0 +1,51 @@
+// The documents of a plan's steps: what is packed into which row, and what attention costs because of it. Cost model,
+// simulator and runtime take their rows from here.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/document_lengths.h"
+#include "plan/layer_ops.h"
+#include "plan/pack_documents.h"
+#include "plan/plan.h"
+#include "plan/step_profile.h"
+#include "plan/token_placement.h"
+
+namespace reckon {
+
+/// Packs one step after the other. Two packers of equal plans give equal rows.
+class StepPacker {
+ public:
+  /// Throws ConfigError for an unknown documents.source.
+  explicit StepPacker(const Plan& plan);
+
+  /// Rows of the next step: for every replica its micro-batches, all of nearly equal attention work, of
+  /// batch.micro_batch rows. [replica * micro_batches + micro_batch][row]
+  std::vector<std::vector<PackedRow>> next();
+
+ private:
+  DocumentSpec documents_;
+  std::int64_t row_tokens_ = 0, rows_ = 0, groups_ = 0;
+  LengthSource source_;
+  std::vector<Piece> waiting_;  // drawn, but not packed yet
+  std::uint64_t next_document_ = 0;
+};
+
+/// Seconds of a (query, key) pair and of a key and value moved, forward and backward, from shapes, peak and the slowest
+/// link of a ring: what `balanced` weighs. The defaults of PlacementCosts where the hardware names no peak.
+PlacementCosts placement_costs(const Plan& plan);
+
+/// What `plan`'s documents make of attention, on average over the first steps.
+struct DocumentWork {
+  AttentionWork attention;  // of one row; imbalance and key blocks of the ring's worst rank, rows weighted by pairs
+  PackingSummary packing;   // placement is the one chosen most often
+  double replica_imbalance = 1.0;      // pairs of the heaviest replica in a step / mean
+  double micro_batch_imbalance = 1.0;  // pairs of the heaviest micro-batch in a step / mean
+  double sent_blocks = 0.0;  // keys and values that the busiest rank of the ring sends or receives, in its own blocks
+};
+
+/// Looks at as many steps as hold `rows` rows (at least one step, of which only the first rows are placed).
+DocumentWork document_work(const Plan& plan, std::int64_t rows = 64);
+
+}  // namespace reckon
