@@ -82,8 +82,7 @@ void add_documents(std::vector<PlanKey>& keys) {
   keys.push_back(field(
       "documents.source", [](auto& p) -> auto& { return p.documents.source; },
       "Where document lengths come from: single, a distribution (fineweb, wikipedia, code, mixed, ...), a .lengths "
-      "file, a "
-      "token file or a text folder."));
+      "file, a token file or a text folder."));
   keys.push_back(field(
       "documents.rows", [](auto& p) -> auto& { return p.documents.rows; },
       "packed: rows are filled with documents; padded: one document a row (the Batching baseline)."));
