@@ -8,9 +8,10 @@ namespace reckon {
 
 namespace {
 
+/// Stays auto where devices would be idle: `nodes` written in a plan means that all of their devices are used.
 void resolve_nodes(Plan& plan) {
   const std::int64_t devices = plan.hardware.devices_per_node;
-  if (plan.nodes == 0 && devices > 0) plan.nodes = (plan.world_size() + devices - 1) / devices;
+  if (plan.nodes == 0 && devices > 0 && plan.world_size() % devices == 0) plan.nodes = plan.world_size() / devices;
 }
 
 void resolve_shards(Plan& plan) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "plan/errors.h"
 #include "plan/token_file.h"
@@ -30,7 +31,7 @@ TokenStream::TokenStream(const Plan& plan)
   const std::int64_t needed = plan.batch.sequence_length + 1;
   if (starts_.back() < needed)
     refuse(fmt::format("{} holds {} tokens, but one row needs {}", data, starts_.back(), needed));
-  if (is_token_file(data)) return;
+  if (!std::filesystem::is_directory(data) && is_token_file(data)) return;  // mapped, read piece by piece
   for (std::int64_t document = 0; document < source_->documents(); ++document) {
     const std::vector<std::int32_t> tokens = source_->read_all(document);
     in_memory_.insert(in_memory_.end(), tokens.begin(), tokens.end());
