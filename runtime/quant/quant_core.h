@@ -293,7 +293,7 @@ template <class Format>
 RECKON_HOST_DEVICE constexpr BlockScale block_scale(BlockRange range, ScaleType type, float factor) {
   BlockScale block{0, 0, 0.0f, 0.0f, 0.0f};
   if (Format::kAffine && range.largest_magnitude < kInfinity) {
-    block.minimum_bits = minimum_at_most(type, range.lowest);
+    block.minimum_bits = minimum_at_most(type, range.lowest + 0.0f);  // -0 becomes 0
     block.minimum = decode_scale(type, block.minimum_bits);
   }
   if (range.largest_magnitude >= kInfinity || (Format::kAffine && !is_finite(range.highest - block.minimum))) {
@@ -303,7 +303,7 @@ RECKON_HOST_DEVICE constexpr BlockScale block_scale(BlockRange range, ScaleType 
   float ideal = float_of(range.largest_magnitude) / Format::kLargest;
   if (Format::kAffine) ideal = (range.highest - block.minimum) / Format::kLargest;
   const float needed = ideal / factor;
-  if (bits_of(needed) < kSmallestNormal || needed < 0.0f) return block;
+  if (!(needed >= power_of_two(-126))) return block;
   block.scale_bits = finite_scale<Format>(type, scale_at_least(type, needed), factor, block.minimum);
   block.scale = decode_scale(type, block.scale_bits) * factor;
   block.inverse = bits_of(block.scale) < kSmallestNormal ? 0.0f : 1.0f / block.scale;
