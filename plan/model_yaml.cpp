@@ -136,6 +136,18 @@ ModelSpec read_model_keys(YamlReader& reader) {
   return model;
 }
 
+std::vector<std::string> model_keys() {
+  std::vector<std::string> keys;
+  const auto collect = [&](std::string_view group) {
+    return [&keys, group](std::string_view key, const auto&) { keys.push_back(std::string(group) + std::string(key)); };
+  };
+  const ModelSpec model;
+  visit_model(model, collect(""));
+  visit_moe(model.moe, collect("moe."));
+  visit_mla(model.mla, collect("mla."));
+  return keys;
+}
+
 YamlValue model_yaml(const ModelSpec& model) {
   YamlValue mapping = differences(model, [](auto& spec, auto visit) { visit_model(spec, visit); });
   if (model.is_moe())

@@ -2,6 +2,9 @@
 // writing (spec_yaml.h).
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "plan/model_spec.h"
 #include "plan/yaml_reader.h"
 
@@ -11,5 +14,8 @@ namespace reckon {
 /// heads, expert_ffn_hidden = ffn_hidden), and adds what is wrong, check_model's findings included, to the reader's
 /// errors. Unknown keys are errors.
 ModelSpec read_model_keys(YamlReader& reader);
+
+/// Every key of a model file, dotted, in the order of writing.
+std::vector<std::string> model_keys();
 
 }  // namespace reckon

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "plan/load_plan.h"
+#include "plan/model_yaml.h"
 #include "plan/parameters.h"
 #include "plan/spec_yaml.h"
 
@@ -164,6 +165,12 @@ TEST(LoadModel, FillsWhatFollowsFromOtherKeys) {
   EXPECT_EQ(model.head_dim, 16);
   EXPECT_EQ(model.moe.expert_ffn_hidden, 96);
   EXPECT_EQ(model.moe.shared_ffn_hidden, 192);
+}
+
+TEST(LoadModel, EveryKeyIsDocumented) {
+  const std::string text = read_text_file(kShipped.configs / "models" / "README.md");
+  for (const std::string& key : model_keys())
+    EXPECT_NE(text.find("| `" + key + "` |"), std::string::npos) << key << " is not in configs/models/README.md";
 }
 
 TEST(LoadModel, RefusesWithPlaceAndSentence) {
