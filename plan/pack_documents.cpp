@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -97,27 +99,44 @@ std::vector<PackedRow> best_fit(const std::vector<Piece>& pieces, std::int64_t r
 /// Rows that get the pieces given to them, each in the row with the fewest pairs that has room.
 class BalancedRows {
  public:
-  BalancedRows(std::int64_t rows, std::int64_t row_tokens)
-      : rows_(static_cast<std::size_t>(rows)), room_(rows_.size(), row_tokens), pairs_(rows_.size(), 0.0) {}
+  /// No piece will be shorter than `shortest`: rows with less room than that are left alone.
+  BalancedRows(std::int64_t rows, std::int64_t row_tokens, std::int64_t shortest)
+      : row_tokens_(row_tokens), shortest_(shortest) {
+    for (std::int64_t row = 0; row < rows; ++row) add_row();
+  }
 
   bool put(const Piece& piece) {
-    std::size_t lightest = rows_.size();
-    for (std::size_t row = 0; row < rows_.size(); ++row)
-      if (room_[row] >= piece.tokens && (lightest == rows_.size() || pairs_[row] < pairs_[lightest])) lightest = row;
-    if (lightest == rows_.size()) return false;
-    rows_[lightest].pieces.push_back(piece);
-    room_[lightest] -= piece.tokens;
-    pairs_[lightest] += causal_pairs(piece.tokens);
+    for (; !parked_.empty() && parked_.rbegin()->first >= piece.tokens; parked_.erase(std::prev(parked_.end())))
+      open_.insert(parked_.rbegin()->second);
+    for (; !open_.empty() && room_[open_.begin()->second] < piece.tokens; open_.erase(open_.begin()))
+      parked_.insert({room_[open_.begin()->second], *open_.begin()});
+    if (open_.empty()) return false;
+    const auto [pairs, row] = *open_.begin();
+    open_.erase(open_.begin());
+    rows_[row].pieces.push_back(piece);
+    room_[row] -= piece.tokens;
+    if (room_[row] >= shortest_) open_.insert({pairs + causal_pairs(piece.tokens), row});
     return true;
   }
-  void add_row(std::int64_t row_tokens) { rows_.emplace_back(), room_.push_back(row_tokens), pairs_.push_back(0.0); }
+  void add_row() {
+    open_.insert({0.0, rows_.size()});
+    rows_.emplace_back(), room_.push_back(row_tokens_);
+  }
   std::vector<PackedRow> take() { return std::move(rows_); }
 
  private:
+  std::int64_t row_tokens_, shortest_;
   std::vector<PackedRow> rows_;
   std::vector<std::int64_t> room_;
-  std::vector<double> pairs_;
+  std::set<std::pair<double, std::size_t>> open_;                       // pairs, row: the lightest first
+  std::multimap<std::int64_t, std::pair<double, std::size_t>> parked_;  // by room: too little for the last pieces
 };
+
+std::int64_t shortest_of(std::span<const Piece> pieces) {
+  std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
+  for (const Piece& piece : pieces) shortest = std::min(shortest, piece.tokens);
+  return shortest;
+}
 
 std::int64_t tokens_of(std::span<const Piece> pieces) {
   return std::accumulate(pieces.begin(), pieces.end(), std::int64_t{0},
@@ -125,9 +144,9 @@ std::int64_t tokens_of(std::span<const Piece> pieces) {
 }
 
 std::vector<PackedRow> balanced(const std::vector<Piece>& pieces, std::int64_t row_tokens) {
-  BalancedRows rows((tokens_of(pieces) + row_tokens - 1) / row_tokens, row_tokens);
+  BalancedRows rows((tokens_of(pieces) + row_tokens - 1) / row_tokens, row_tokens, shortest_of(pieces));
   for (const Piece& piece : pieces)
-    if (!rows.put(piece)) rows.add_row(row_tokens), rows.put(piece);
+    if (!rows.put(piece)) rows.add_row(), rows.put(piece);
   return rows.take();
 }
 
@@ -137,7 +156,7 @@ PackedStep balanced_step(std::span<const Piece> pieces, std::int64_t row_tokens,
   std::size_t due = 0;
   for (std::int64_t held = 0; due < all.size() && held + all[due].tokens <= count * row_tokens; ++due)
     held += all[due].tokens;
-  BalancedRows rows(count, row_tokens);
+  BalancedRows rows(count, row_tokens, shortest_of(all));
   PackedStep step;
   const auto begin = all.begin(), middle = all.begin() + static_cast<std::ptrdiff_t>(due);
   for (const std::vector<Piece>& part : {longest_first({begin, middle}), longest_first({middle, all.end()})})
@@ -233,16 +252,17 @@ std::vector<std::vector<PackedRow>> deal_rows(std::vector<PackedRow> rows, std::
   const auto count = static_cast<std::size_t>(groups);
   if (groups < 1 || rows.size() % count != 0) throw std::logic_error("rows are not divisible by the number of groups");
   const std::size_t size = rows.size() / count;
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const PackedRow& a, const PackedRow& b) { return a.pairs() > b.pairs(); });
+  std::vector<std::pair<double, std::size_t>> heaviest;  // minus pairs, row: ties keep their order
+  for (std::size_t row = 0; row < rows.size(); ++row) heaviest.emplace_back(-rows[row].pairs(), row);
+  std::sort(heaviest.begin(), heaviest.end());
+  std::set<std::pair<double, std::size_t>> open;  // pairs, group: the lightest first
+  for (std::size_t group = 0; group < count; ++group) open.insert({0.0, group});
   std::vector<std::vector<PackedRow>> dealt(count);
-  std::vector<double> pairs(count, 0.0);
-  for (PackedRow& row : rows) {
-    std::size_t lightest = count;
-    for (std::size_t group = 0; group < count; ++group)
-      if (dealt[group].size() < size && (lightest == count || pairs[group] < pairs[lightest])) lightest = group;
-    pairs[lightest] += row.pairs();
-    dealt[lightest].push_back(std::move(row));
+  for (const auto& [minus_pairs, row] : heaviest) {
+    const auto [pairs, group] = *open.begin();
+    open.erase(open.begin());
+    dealt[group].push_back(std::move(rows[row]));
+    if (dealt[group].size() < size) open.insert({pairs - minus_pairs, group});
   }
   return dealt;
 }

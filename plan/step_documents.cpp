@@ -1,6 +1,7 @@
 #include "plan/step_documents.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 
@@ -80,7 +81,8 @@ StepPacker::StepPacker(const Plan& plan)
     : documents_(plan.documents),
       row_tokens_(plan.batch.sequence_length),
       rows_(plan.batch.global_batch),
-      groups_(plan.parallel.data * plan.micro_batches()),
+      replicas_(plan.parallel.data),
+      micro_batches_(plan.micro_batches()),
       source_(plan.documents.source, plan.batch.sequence_length, plan.train.seed) {}
 
 std::vector<std::vector<PackedRow>> StepPacker::next() {
@@ -97,7 +99,11 @@ std::vector<std::vector<PackedRow>> StepPacker::next() {
   }
   PackedStep step = pack_step(waiting_, row_tokens_, rows_, documents_);
   waiting_ = std::move(step.left);
-  return deal_rows(std::move(step.rows), groups_);
+  std::vector<std::vector<PackedRow>> dealt;
+  for (std::vector<PackedRow>& replica : deal_rows(std::move(step.rows), replicas_))
+    for (std::vector<PackedRow>& micro_batch : deal_rows(std::move(replica), micro_batches_))
+      dealt.push_back(std::move(micro_batch));
+  return dealt;
 }
 
 PlacementCosts placement_costs(const Plan& plan) {
@@ -121,33 +127,31 @@ PlacementCosts placement_costs(const Plan& plan) {
 
 DocumentWork document_work(const Plan& plan, std::int64_t rows) {
   StepPacker packer(plan);
-  const PlacementCosts costs = placement_costs(plan);
-  RowSums sums;
   std::vector<PackedRow> all;
-  DocumentWork work;
-  double documents = 0, replicas = 0, micro_batches = 0, steps = 0;
-  do {
+  double replicas = 0, micro_batches = 0, steps = 0;
+  for (; static_cast<std::int64_t>(all.size()) < std::max<std::int64_t>(rows, 1); ++steps) {
     std::vector<double> pairs;
-    for (const std::vector<PackedRow>& group : packer.next()) {
+    for (std::vector<PackedRow>& group : packer.next()) {
       pairs.push_back(pairs_of(group));
-      for (const PackedRow& row : group) {
-        if (sums.rows < static_cast<double>(rows)) sums.add(plan, row, costs);
-        documents += static_cast<double>(row.pieces.size());
-        all.push_back(row);
-      }
+      std::move(group.begin(), group.end(), std::back_inserter(all));
     }
     replicas += imbalance_of(pairs, static_cast<std::size_t>(plan.micro_batches()));
     micro_batches += imbalance_of(pairs, 1);
-    ++steps;
-  } while (static_cast<std::int64_t>(all.size()) < rows);
+  }
+  const PlacementCosts costs = placement_costs(plan);
+  RowSums sums;
+  const std::size_t step =
+      std::max<std::size_t>(1, all.size() / static_cast<std::size_t>(std::max<std::int64_t>(rows, 1)));
+  for (std::size_t row = 0; row < all.size(); row += step) sums.add(plan, all[row], costs);
 
+  DocumentWork work;
   const PackingReport report = packing_report(all, plan.batch.sequence_length);
   const auto most_chosen = std::max_element(sums.chosen.begin(), sums.chosen.end(),
                                             [](const auto& a, const auto& b) { return a.second < b.second; });
   work.attention.pairs_per_row = sums.visible / sums.rows;
   work.attention.imbalance = sums.mean_pairs > 0 ? sums.worst_pairs / sums.mean_pairs : 1.0;
   work.attention.key_blocks = sums.key_blocks_max / sums.rows;
-  work.packing.documents = static_cast<std::int64_t>(documents / steps + 0.5);
+  work.packing.documents = static_cast<std::int64_t>(static_cast<double>(report.pieces) / steps + 0.5);
   work.packing.real_token_share = report.real_token_share;
   work.packing.sum_of_squares_share = report.sum_of_squares_share;
   work.packing.placement = std::string(name_of(most_chosen->first));

@@ -20,13 +20,13 @@ class StepPacker {
   /// Throws ConfigError for an unknown documents.source.
   explicit StepPacker(const Plan& plan);
 
-  /// Rows of the next step: for every replica its micro-batches, all of nearly equal attention work, of
-  /// batch.micro_batch rows. [replica * micro_batches + micro_batch][row]
+  /// Rows of the next step, dealt to replicas and then to their micro-batches of batch.micro_batch rows so that
+  /// attention work is as even as the rows allow. [replica * micro_batches + micro_batch][row]
   std::vector<std::vector<PackedRow>> next();
 
  private:
   DocumentSpec documents_;
-  std::int64_t row_tokens_ = 0, rows_ = 0, groups_ = 0;
+  std::int64_t row_tokens_ = 0, rows_ = 0, replicas_ = 0, micro_batches_ = 0;
   LengthSource source_;
   std::vector<Piece> waiting_;  // drawn, but not packed yet
   std::uint64_t next_document_ = 0;
@@ -45,7 +45,7 @@ struct DocumentWork {
   double sent_blocks = 0.0;  // keys and values that the busiest rank of the ring sends or receives, in its own blocks
 };
 
-/// Looks at as many steps as hold `rows` rows (at least one step, of which only the first rows are placed).
+/// Packs as many steps as hold `rows` rows, at least one, and places about that many rows, evenly picked.
 DocumentWork document_work(const Plan& plan, std::int64_t rows = 64);
 
 }  // namespace reckon

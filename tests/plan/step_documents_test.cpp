@@ -39,6 +39,15 @@ TEST(StepPacker, GivesEveryMicroBatchItsRowsAndEveryTokenOnce) {
   }
 }
 
+TEST(StepPacker, ReplicasGetLikeWork) {
+  Plan plan = plan_with("fineweb", 8192, 1);
+  plan.batch = {8192, 1, 256};
+  plan.parallel.data = 8;
+  EXPECT_LT(document_work(plan).replica_imbalance, 1.01);
+  plan.documents.packer = Packer::concatenate;  // dealing balances rows of any packer
+  EXPECT_LT(document_work(plan).replica_imbalance, 1.01);
+}
+
 TEST(DocumentWork, SingleDocumentsAreFullCausalRows) {
   const DocumentWork work = document_work(plan_with("single", 4096, 1));
   EXPECT_EQ(work.attention.pairs_per_row, 4096.0 * 4097 / 2);
