@@ -55,7 +55,7 @@ StageMemory stage_memory(const Plan& plan, const AttentionWork& work, std::int64
   if (!plan.hardware.device.is_cpu)  // the process allocator of a CPU gives back what is freed
     memory.allocator_slack =
         std::max(Bytes(0), peak_reserved(allocation_sequence(plan, work, stage)) - memory.peak_allocated);
-  memory.communicators = used_communicators(plan, stage) * plan.hardware.communicator;
+  memory.communicators = communicator_bytes(plan, stage);
   memory.context = plan.hardware.context;
   memory.device_used = memory.peak_allocated + memory.allocator_slack + memory.communicators + memory.context;
   return memory;
@@ -129,6 +129,10 @@ std::vector<StageProfile> predict_memory(const Plan& resolved, const AttentionWo
   return stages;
 }
 
+Bytes communicator_bytes(const Plan& plan, std::int64_t stage) {
+  return used_communicators(plan, stage) * plan.hardware.communicator;
+}
+
 Bytes memory_limit(const Plan& plan) {
   return plan.memory.limit.value_or(plan.hardware.device.memory - plan.hardware.context);
 }
@@ -179,7 +183,7 @@ std::vector<std::int64_t> fewest_recomputed_layers(const Plan& plan) {
       const StagePeak peak = stage_peak(tried, tables.at(stage), stage_runs(tried, stage), points);
       StageMemory least;  // without the allocator's replay, which takes longer than all the rest
       least.peak_allocated = peak.allocated();
-      least.communicators = used_communicators(tried, stage) * tried.hardware.communicator;
+      least.communicators = communicator_bytes(tried, stage);
       if (memory_need(tried, least) > limit) return false;
       return memory_need(tried, stage_memory(tried, work, stage, peak)) <= limit;
     };

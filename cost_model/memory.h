@@ -15,6 +15,9 @@ namespace reckon {
 std::vector<StageProfile> predict_memory(const Plan& resolved);
 std::vector<StageProfile> predict_memory(const Plan& resolved, const AttentionWork& work);
 
+/// Buffers of the communicators that a rank of the stage uses: one for every kind of group with more than one member.
+Bytes communicator_bytes(const Plan& plan, std::int64_t stage);
+
 /// The limit that a plan's need is compared with: `memory.limit`, or the device's memory minus the context.
 Bytes memory_limit(const Plan& plan);
 /// What a stage needs of it: allocated + slack + communicators on a device, allocated alone on a CPU, where the

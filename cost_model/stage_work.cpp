@@ -210,6 +210,12 @@ Seconds TimeLedger::exposed() const {
   return total;
 }
 
+SectionElapsed section_elapsed(const Plan& plan, const OpTimes& times, const SectionTimes& section,
+                               Recompute recompute, std::int64_t stage) {
+  const SectionWork work = section_work(plan, times, section, recompute, stage);
+  return {work.forward.elapsed, work.backward.elapsed};
+}
+
 std::vector<ChunkLayers> chunk_layers(const Plan& plan, std::int64_t stage) {
   const std::vector<std::int64_t> layers = layers_per_virtual_stage(plan);
   std::vector<ChunkLayers> chunks(static_cast<std::size_t>(plan.parallel.chunks));

@@ -28,6 +28,15 @@ struct Rejection {
   std::string example;  // overrides of one of them, "parallel.tensor=64 parallel.data=1"
 };
 
+/// The best plan with one knob turned one step, other degrees following so that the devices are used.
+struct KnobStep {
+  std::string change;  // "parallel.tensor 8 -> 4, parallel.data 2 -> 4"
+  bool fits = false;
+  Seconds step;         // of a legal plan
+  Bytes memory;         // device used by the worst rank
+  std::string illegal;  // the rule that it breaks; empty if it is legal
+};
+
 struct SearchResult {
   std::int64_t enumerated = 0, legal = 0, fits = 0;
   Seconds seconds;  // time the search took
@@ -35,6 +44,9 @@ struct SearchResult {
   std::vector<RankedPlan> plans;   // the best, by step time
   std::vector<RankedPlan> pareto;  // no other plan is both faster and smaller; by step time
   std::vector<Rejection> rejected;
+  bool complete = true;         // false: the time limit ended the search before the space did
+  std::string bound_by;         // what the best plan's step consists of, the largest part first
+  std::vector<KnobStep> knobs;  // around the best plan
 };
 
 }  // namespace reckon

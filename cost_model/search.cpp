@@ -1,0 +1,214 @@
+#include "cost_model/search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "cost_model/estimate_op_times.h"
+#include "cost_model/knob_steps.h"
+#include "cost_model/memory.h"
+#include "cost_model/predict.h"
+#include "cost_model/search_unit.h"
+#include "cost_model/step_time.h"
+
+namespace reckon {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+int thread_count(int asked) {
+  return asked > 0 ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+/// Calls work(0 .. count - 1, thread), each once, from `threads` threads. Rethrows the first exception.
+template <class Work>
+void in_parallel(std::size_t count, int threads, Work work) {
+  std::atomic<std::size_t> next{0};
+  std::exception_ptr failure;
+  std::mutex mutex;
+  const auto loop = [&](int thread) {
+    for (std::size_t i = next++; i < count; i = next++) {
+      try {
+        work(i, thread);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!failure) failure = std::current_exception();
+        next = count;
+      }
+    }
+  };
+  std::vector<std::thread> others;
+  for (int thread = 1; thread < threads; ++thread) others.emplace_back(loop, thread);
+  loop(0);
+  for (std::thread& other : others) other.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+struct Enumeration {
+  UnitResult sum;
+  bool complete = true;
+};
+
+Enumeration enumerate(const Plan& base, std::int64_t devices, std::size_t keep, const SearchOptions& options) {
+  const std::vector<Degrees> units = inner_degrees(base, devices);
+  const Bytes limit = memory_limit(base);
+  const int threads = thread_count(options.threads);
+  const Clock::time_point start = Clock::now();
+  std::vector<std::optional<UnitResult>> results(units.size());
+  std::vector<CandidateModel> models(static_cast<std::size_t>(threads), CandidateModel(base, limit));
+  std::mutex mutex;
+  std::size_t done = 0;
+  in_parallel(units.size(), threads, [&](std::size_t i, int thread) {
+    if (options.limit.value > 0 && seconds_since(start) > options.limit.value) return;
+    results[i] = search_unit(base, units[i], devices, static_cast<std::int64_t>(i), keep,
+                             models[static_cast<std::size_t>(thread)]);
+    const std::lock_guard lock(mutex);
+    ++done;
+    if (options.progress) options.progress(static_cast<double>(done) / static_cast<double>(units.size()));
+  });
+
+  Enumeration all;
+  for (const auto& unit : results) {  // in the order of the space, whoever computed it
+    if (!unit) {
+      all.complete = false;
+      continue;
+    }
+    all.sum.enumerated += unit->enumerated;
+    all.sum.legal += unit->legal;
+    all.sum.fits += unit->fits;
+    all.sum.best.insert(all.sum.best.end(), unit->best.begin(), unit->best.end());
+    for (const FoundPlan& plan : unit->pareto.plans()) all.sum.pareto.add(plan);
+    for (const auto& [reason, rejection] : unit->rejected) {
+      const auto [entry, is_new] = all.sum.rejected.try_emplace(reason, rejection);
+      if (!is_new) entry->second.count += rejection.count;
+    }
+  }
+  std::sort(all.sum.best.begin(), all.sum.best.end());
+  if (all.sum.best.size() > keep) all.sum.best.resize(keep);
+  return all;
+}
+
+RankedPlan ranked_plan(const Plan& base, const Candidate& candidate, const StepProfile& profile) {
+  RankedPlan plan;
+  plan.overrides = overrides_of(base, candidate);
+  plan.step = profile.step.seconds;
+  plan.memory = device_used(profile);
+  plan.tokens_per_second_per_device = profile.step.tokens_per_second_per_device;
+  plan.mfu = profile.step.mfu;
+  plan.fit_probability = profile.verdict.probability;
+  return plan;
+}
+
+struct Confirmed {
+  Candidate candidate;
+  StepProfile profile;
+};
+
+/// Orders found plans by the walked schedule instead of its closed form, as layers were found to fit without slack.
+void refine_times(const Plan& base, std::vector<FoundPlan>& found, int threads) {
+  in_parallel(found.size(), threads, [&](std::size_t i, int) {
+    Plan plan = plan_of(base, found[i].candidate);
+    plan.activations.recompute_layers = found[i].recompute_layers;
+    plan = resolve(plan);
+    found[i].seconds = step_time(plan, estimate_op_times(plan)).total.value;
+  });
+  std::sort(found.begin(), found.end());
+}
+
+/// Of found plans those that fit with the allocator's slack, by predicted time: the first `most` in the order given.
+std::vector<Confirmed> confirm(const Plan& base, const std::vector<FoundPlan>& found, std::size_t most, int threads) {
+  std::vector<Confirmed> confirmed;
+  const std::size_t batch = std::max<std::size_t>(most, 8);  // not of the threads: the answer must not depend on them
+  for (std::size_t first = 0; first < found.size() && confirmed.size() < most; first += batch) {
+    std::vector<StepProfile> profiles(std::min(batch, found.size() - first));
+    in_parallel(profiles.size(), threads,
+                [&](std::size_t i, int) { profiles[i] = predict(resolve(plan_of(base, found[first + i].candidate))); });
+    for (std::size_t i = 0; i < profiles.size(); ++i)
+      if (profiles[i].verdict.fits) confirmed.push_back({found[first + i].candidate, std::move(profiles[i])});
+  }
+  std::stable_sort(confirmed.begin(), confirmed.end(), [](const Confirmed& a, const Confirmed& b) {
+    return a.profile.step.seconds < b.profile.step.seconds;
+  });
+  return confirmed;
+}
+
+/// At most `most` of the plans, spread over the front with both ends.
+std::vector<FoundPlan> thinned(const std::vector<FoundPlan>& front, std::size_t most) {
+  if (front.size() <= most) return front;
+  std::vector<FoundPlan> kept;
+  for (std::size_t i = 0; i < most; ++i) kept.push_back(front[i * (front.size() - 1) / (most - 1)]);
+  return kept;
+}
+
+/// Front of confirmed plans, whichever list they were found in.
+std::vector<RankedPlan> pareto_plans(const Plan& base, std::vector<Confirmed> confirmed) {
+  std::stable_sort(confirmed.begin(), confirmed.end(), [](const Confirmed& a, const Confirmed& b) {
+    const Seconds left = a.profile.step.seconds, right = b.profile.step.seconds;
+    return left != right ? left < right : device_used(a.profile) < device_used(b.profile);
+  });
+  std::vector<RankedPlan> front;
+  for (const Confirmed& one : confirmed) {
+    RankedPlan plan = ranked_plan(base, one.candidate, one.profile);
+    if (front.empty() || plan.memory < front.back().memory) front.push_back(std::move(plan));
+  }
+  for (std::size_t i = 0; i < front.size(); ++i) front[i].rank = static_cast<std::int64_t>(i) + 1;
+  return front;
+}
+
+std::vector<Rejection> rejections(const Plan& base, const UnitResult& sum) {
+  std::vector<Rejection> list;
+  for (const auto& [reason, rejection] : sum.rejected)
+    list.push_back({reason, rejection.count, text_of(overrides_of(base, rejection.example))});
+  std::stable_sort(list.begin(), list.end(), [](const Rejection& a, const Rejection& b) { return a.count > b.count; });
+  return list;
+}
+
+}  // namespace
+
+SearchResult search(const Plan& plan, const SearchOptions& options) {
+  // The closed form orders plans within a few per cent of the walked schedule: many more than asked for are walked.
+  constexpr std::size_t kParetoPlans = 24, kWalked = 256;
+  const Clock::time_point start = Clock::now();
+  const std::int64_t devices = options.devices > 0 ? options.devices : plan.world_size();
+  const auto top = static_cast<std::size_t>(std::max(1, options.top));
+  const int threads = thread_count(options.threads);
+  Enumeration found = enumerate(plan, devices, std::max(kWalked, 4 * top), options);
+  const double enumeration_seconds = seconds_since(start);
+
+  SearchResult result;
+  result.enumerated = found.sum.enumerated;
+  result.legal = found.sum.legal;
+  result.fits = found.sum.fits;
+  result.complete = found.complete;
+  result.plans_per_second = static_cast<double>(result.enumerated) / enumeration_seconds;
+  result.rejected = rejections(plan, found.sum);
+
+  refine_times(plan, found.sum.best, threads);
+  const std::vector<Confirmed> best = confirm(plan, found.sum.best, top, threads);
+  for (std::size_t i = 0; i < std::min(top, best.size()); ++i) {
+    result.plans.push_back(ranked_plan(plan, best[i].candidate, best[i].profile));
+    result.plans.back().rank = static_cast<std::int64_t>(i) + 1;
+  }
+  std::vector<Confirmed> both = confirm(plan, thinned(found.sum.pareto.plans(), kParetoPlans), kParetoPlans, threads);
+  both.insert(both.end(), best.begin(), best.end());
+  result.pareto = pareto_plans(plan, std::move(both));
+  if (!best.empty()) {
+    result.bound_by = bound_by(best.front().profile);
+    result.knobs = knob_steps(plan, best.front().candidate);
+  }
+  result.seconds = Seconds(seconds_since(start));
+  return result;
+}
+
+}  // namespace reckon

@@ -1,0 +1,186 @@
+#include "cost_model/search_unit.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "cost_model/collective_cost.h"
+
+namespace reckon {
+
+namespace {
+
+class UnitSearch {
+ public:
+  UnitSearch(const Plan& base, const Degrees& inner, std::int64_t devices, std::int64_t order, std::size_t keep,
+             CandidateModel& model)
+      : base_(base), inner_(inner), devices_(devices), order_(order << 32), keep_(keep), model_(model) {}
+
+  UnitResult run() {
+    const std::int64_t rest = devices_ / (inner_.tensor * inner_.ulysses * inner_.ring);
+    for (const std::int64_t pipeline : divisors(rest)) {
+      Candidate candidate;
+      candidate.degrees = inner_;
+      candidate.degrees.pipeline = pipeline;
+      candidate.degrees.data = rest / pipeline;
+      if (const auto rule = broken_rule(base_, candidate.degrees)) {
+        ++result_.enumerated;
+        reject(*rule, candidate);
+        continue;
+      }
+      for (const std::int64_t micro_batch : divisors(base_.batch.global_batch / candidate.degrees.data)) {
+        candidate.micro_batch = micro_batch;
+        search_zero_stages(candidate);
+      }
+    }
+    std::sort(result_.best.begin(), result_.best.end());
+    if (result_.best.size() > keep_) result_.best.resize(keep_);
+    return std::move(result_);
+  }
+
+ private:
+  void search_zero_stages(Candidate candidate) {
+    const Degrees& d = candidate.degrees;
+    const int stages = d.data * d.ulysses * d.ring > 1 ? 3 : 0;
+    for (candidate.zero = 0; candidate.zero <= stages; ++candidate.zero) search_schedules(candidate);
+  }
+
+  void search_schedules(Candidate candidate) {
+    search_storage(candidate);
+    const std::int64_t pipeline = candidate.degrees.pipeline;
+    if (pipeline == 1) return;
+    candidate.schedule = ScheduleKind::gpipe;
+    search_storage(candidate);
+    candidate.schedule = ScheduleKind::interleaved;
+    const std::int64_t micro_batches = base_.batch.global_batch / (candidate.micro_batch * candidate.degrees.data);
+    if (micro_batches % pipeline != 0) return;
+    for (const std::int64_t chunks : chunk_choices(base_.model.layers, pipeline)) {
+      candidate.chunks = chunks;
+      search_storage(candidate);
+    }
+  }
+
+  /// Recomputation is tried only where a plan does not fit without: it never makes one faster.
+  void search_storage(Candidate candidate) {
+    for (candidate.storage = 0; candidate.storage < storage_choices().size(); ++candidate.storage) {
+      candidate.recompute = Recompute::none;
+      if (evaluate(candidate)) continue;
+      for (const Recompute mode : {Recompute::elementwise, Recompute::selective, Recompute::full}) {
+        if (mode == Recompute::selective && base_.kernels.attention == AttentionKernel::flash) continue;
+        candidate.recompute = mode;
+        evaluate(candidate);
+      }
+    }
+  }
+
+  bool evaluate(const Candidate& candidate) {
+    ++result_.enumerated;
+    ++result_.legal;
+    const CandidateCost cost =
+        model_.evaluate(candidate, sharing(candidate), message(candidate), shape(candidate.micro_batch));
+    if (!cost.fits) {
+      refuse(cost.breaks, candidate);
+      return false;
+    }
+    ++result_.fits;
+    FoundPlan found{cost.seconds, cost.need, order_ + result_.enumerated, candidate, {}};
+    if (candidate.recompute != Recompute::none) found.recompute_layers = model_.recomputed_layers();
+    result_.pareto.add(found);
+    keep(found);
+    return true;
+  }
+
+  void keep(const FoundPlan& found) {
+    if (result_.best.size() >= 2 * keep_ && !(found < worst_kept_)) return;
+    result_.best.push_back(found);
+    if (result_.best.size() < 4 * keep_) return;
+    std::sort(result_.best.begin(), result_.best.end());
+    result_.best.resize(2 * keep_);
+    worst_kept_ = result_.best.back();
+  }
+
+  /// `component` is a literal that crosses the limit.
+  void refuse(std::string_view reason, const Candidate& candidate) {
+    if (reason.data() != last_reason_ || !last_rejection_) {  // mostly the same reason again
+      last_reason_ = reason.data();
+      const auto [entry, is_new] = result_.rejected.try_emplace("does not fit: " + std::string(reason));
+      last_rejection_ = &entry->second;
+      if (is_new) last_rejection_->example = candidate;
+    }
+    ++last_rejection_->count;
+  }
+  void reject(const std::string& reason, const Candidate& candidate) {
+    const auto [entry, is_new] = result_.rejected.try_emplace(reason);
+    if (is_new) entry->second.example = candidate;
+    ++entry->second.count;
+  }
+
+  ShapeCosts& shape(std::int64_t micro_batch) {
+    auto& known = shapes_[micro_batch];
+    if (!known) {
+      Candidate one;
+      one.degrees = inner_;
+      one.degrees.data = devices_ / (inner_.tensor * inner_.ulysses * inner_.ring);
+      one.micro_batch = micro_batch;
+      known = std::make_unique<ShapeCosts>(plan_of(base_, one));
+    }
+    return *known;
+  }
+
+  const Sharing& sharing(const Candidate& candidate) {
+    auto& known = sharings_[{candidate.degrees.pipeline, candidate.zero}];
+    if (!known) {
+      Candidate one;
+      one.degrees = candidate.degrees;
+      one.zero = candidate.zero;
+      known = std::make_unique<Sharing>(make_sharing(plan_of(base_, one)));
+    }
+    return *known;
+  }
+
+  double message(const Candidate& candidate) {
+    if (candidate.degrees.pipeline == 1) return 0;
+    const std::pair key{candidate.degrees.pipeline, candidate.micro_batch};
+    const auto found = messages_.find(key);
+    if (found != messages_.end()) return found->second;
+    const std::int64_t stage_ranks = devices_ / candidate.degrees.pipeline;
+    const bool same_node = stage_ranks < base_.hardware.devices_per_node;
+    return messages_[key] =
+               message_cost(base_.hardware, same_node, shape(candidate.micro_batch).message_bytes()).seconds.value;
+  }
+
+  const Plan& base_;
+  const Degrees inner_;
+  const std::int64_t devices_, order_;
+  const std::size_t keep_;
+  CandidateModel& model_;
+  UnitResult result_;
+  FoundPlan worst_kept_;
+  const char* last_reason_ = nullptr;
+  UnitRejection* last_rejection_ = nullptr;
+  std::map<std::int64_t, std::unique_ptr<ShapeCosts>> shapes_;
+  std::map<std::pair<std::int64_t, int>, std::unique_ptr<Sharing>> sharings_;
+  std::map<std::pair<std::int64_t, std::int64_t>, double> messages_;
+};
+
+}  // namespace
+
+void ParetoSet::add(const FoundPlan& plan) {
+  const auto after = std::lower_bound(plans_.begin(), plans_.end(), plan);
+  if (after != plans_.begin() && std::prev(after)->need <= plan.need) return;
+  auto last = after;
+  while (last != plans_.end() && last->need >= plan.need) ++last;
+  if (after == last) {
+    plans_.insert(after, plan);
+  } else {
+    *after = plan;
+    plans_.erase(std::next(after), last);
+  }
+}
+
+UnitResult search_unit(const Plan& base, const Degrees& inner, std::int64_t devices, std::int64_t order,
+                       std::size_t keep, CandidateModel& model) {
+  return UnitSearch(base, inner, devices, order, keep, model).run();
+}
+
+}  // namespace reckon

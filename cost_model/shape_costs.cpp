@@ -1,0 +1,78 @@
+#include "cost_model/shape_costs.h"
+
+#include <utility>
+
+#include "cost_model/estimate_op_times.h"
+#include "cost_model/stage_work.h"
+
+namespace reckon {
+
+namespace {
+
+const SectionTimes& section_times(const OpTimes& times, Section section) {
+  switch (section) {
+    case Section::embedding: return times.embedding;
+    case Section::dense_layer: return times.dense_layer;
+    case Section::moe_layer: return times.moe_layer;
+    case Section::head: return times.head;
+  }
+  return times.head;
+}
+
+}  // namespace
+
+ShapeCosts::ShapeCosts(Plan plan)
+    : plan_(std::move(plan)),
+      work_(single_document_work(plan_)),
+      token_bytes_(micro_batch_bytes(plan_)),
+      constant_bytes_(reckon::constant_bytes(plan_)),
+      cells_(kModes * kBits * kSections * kStorages) {
+  const std::int64_t tokens = plan_.batch.micro_batch * plan_.batch.sequence_length / plan_.context();
+  message_bytes_ = Bytes(tokens / (plan_.parallel.sequence ? plan_.parallel.tensor : 1) * plan_.model.hidden *
+                         payload_bits(tensor_format(plan_)) / 8);
+}
+
+ShapeCosts::Cell& ShapeCosts::cell(Section section, const Treatment& t) {
+  const std::size_t index =
+      ((static_cast<std::size_t>(section) * kModes + static_cast<std::size_t>(t.recompute)) * kStorages + t.storage) *
+          kBits +
+      static_cast<std::size_t>(t.bits);
+  return cells_[index];
+}
+
+Plan ShapeCosts::treated(const Treatment& treatment) const {
+  Plan plan = plan_;
+  apply_storage(storage_choices()[treatment.storage], plan.activations);
+  if (treatment.bits > 0) plan.activations.bits_by_stage = {treatment.bits};
+  return plan;
+}
+
+const OpList& ShapeCosts::list(Section section) {
+  auto& list = lists_[static_cast<std::size_t>(section)];
+  if (!list) list = section_ops(plan_, section, work_);
+  return *list;
+}
+
+const SectionMemory& ShapeCosts::memory(Section section, const Treatment& treatment) {
+  Cell& found = cell(section, treatment);
+  if (!found.has_memory) {
+    const OpList& ops = list(section);
+    found.memory = section_memory(ops, kept_tensors(treated(treatment), ops, treatment.recompute, 0));
+    found.has_memory = true;
+  }
+  return found.memory;
+}
+
+const SectionCost& ShapeCosts::cost(Section section, const Treatment& treatment) {
+  Cell& found = cell(section, treatment);
+  if (!found.has_cost) {
+    if (!times_) times_ = estimate_op_times(plan_, work_);
+    const SectionElapsed elapsed =
+        section_elapsed(treated(treatment), *times_, section_times(*times_, section), treatment.recompute, 0);
+    found.cost = {elapsed.forward.value, elapsed.backward.value};
+    found.has_cost = true;
+  }
+  return found.cost;
+}
+
+}  // namespace reckon

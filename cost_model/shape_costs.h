@@ -1,0 +1,59 @@
+// Seconds and bytes of every section for one shape: what a rank's share of a micro-batch and of the layers costs,
+// whatever the pipeline, the replicas and ZeRO do with it. Computed once for each shape and looked up by every plan of
+// it: the memo that makes searching fast.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "cost_model/search_space.h"
+#include "cost_model/section_memory.h"
+#include "plan/op_times.h"
+
+namespace reckon {
+
+struct SectionCost {
+  double forward = 0, backward = 0;  // seconds; backward with recomputation and storage passes
+};
+
+/// How a section's activations are treated: recompute mode, storage choice, and its width where that is block-scaled.
+struct Treatment {
+  Recompute recompute = Recompute::none;
+  std::size_t storage = 0;
+  int bits = 0;  // 0 = as computed
+};
+
+class ShapeCosts {
+ public:
+  /// `plan` has the shape's degrees and micro-batch, one pipeline stage and no ZeRO.
+  explicit ShapeCosts(Plan plan);
+
+  const SectionMemory& memory(Section section, const Treatment& treatment);
+  const SectionCost& cost(Section section, const Treatment& treatment);
+  const Plan& plan() const { return plan_; }
+  Bytes token_bytes() const { return token_bytes_; }        // of one micro-batch in flight
+  Bytes constant_bytes() const { return constant_bytes_; }  // for the whole run
+  Bytes message_bytes() const { return message_bytes_; }    // one activation between stages
+
+ private:
+  static constexpr std::size_t kModes = 4, kBits = 9, kSections = 4, kStorages = 4;
+  struct Cell {
+    bool has_memory = false, has_cost = false;
+    SectionMemory memory;
+    SectionCost cost;
+  };
+  Cell& cell(Section section, const Treatment& treatment);
+  Plan treated(const Treatment& treatment) const;
+  const OpList& list(Section section);
+
+  Plan plan_;
+  AttentionWork work_;
+  Bytes token_bytes_, constant_bytes_, message_bytes_;
+  std::vector<Cell> cells_;
+  std::array<std::optional<OpList>, kSections> lists_;
+  std::optional<OpTimes> times_;
+};
+
+}  // namespace reckon

@@ -1,0 +1,29 @@
+// Seconds of everything that happens to weights and gradients, for one way of sharing them out: by stage for what ends
+// a step, by section for what ZeRO-2 and 3 do inside it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "cost_model/state_memory.h"
+#include "plan/plan.h"
+
+namespace reckon {
+
+struct StateTimes {
+  /// First, second and last pipeline stage: those in between are like the second.
+  struct Stage {
+    double reduce = 0, buckets = 1, optimizer = 0, gather = 0;
+  };
+  std::array<Stage, 3> stages;
+  std::array<double, 4> section_gather{}, section_reduce{};  // by Section; ZeRO-3, ZeRO-2 and 3
+  double tied_reduce = 0;
+};
+
+/// `plan` has all degrees and its ZeRO stage.
+StateTimes state_times(const Plan& plan);
+
+/// Weights of one section of each kind on one rank.
+std::array<WeightElements, 4> section_weights(const Plan& plan);
+
+}  // namespace reckon
