@@ -29,6 +29,10 @@ double fill_loss(const AttentionShape& shape, int multiprocessors) {
   return 1.0 + 0.5 * multiprocessors / std::max(1.0, blocks);
 }
 
+/// Batched products whose rows are no multiple of 16 bytes run without tensor cores: about 8 times slower than their
+/// share of the peak says (BLOOM's prequel: 128 heads of 108 cost 40 % of a step, heads of 96 or 144 nothing).
+constexpr double kUnalignedHeads = 8.0;
+
 /// fp8 and fp4 products read 16-bit tensors and write narrow ones with their transpose first.
 double quantization_bytes(const GemmShape& shape, Pass pass, NumberFormat format) {
   if (payload_bits(format) > 8) return 0.0;
@@ -173,6 +177,7 @@ CostEstimate unfused_attention_cost(const HardwareSpec& hardware, const Attentio
     seconds += gemm_cost(hardware, product, Pass::input_gradient, format).seconds.value +
                gemm_cost(hardware, product, Pass::weight_gradient, format).seconds.value;
   }
+  if (!hardware.device.is_cpu && (shape.head_dim % 8 != 0 || shape.value_dim % 8 != 0)) seconds *= kUnalignedHeads;
   // Scale, mask, softmax and dropout between the products, 16-bit scores, a dropout mask of a byte: forward reads and
   // writes them twice, backward three times.
   const double softmax = cells * (backward ? 13.0 : 9.0);
