@@ -7,6 +7,7 @@
 #include <new>
 #include <string_view>
 
+#include "cli/rank/calibrate_command.h"
 #include "cli/rank/rank_options.h"
 #include "cli/rank/train_command.h"
 #include "plan/errors.h"
@@ -37,7 +38,8 @@ int main(int argc, char** argv) {
   };
   try {
     const reckon::RankOptions options = reckon::parse_rank_options(argc, argv);
-    reckon::train_command(options, [&] { ranks_started = true; });
+    if (options.command == "calibrate") reckon::calibrate_command(options);
+    else reckon::train_command(options, [&] { ranks_started = true; });
     return 0;
   } catch (const reckon::Error& error) {
     int code = 0;

@@ -65,11 +65,11 @@ Seconds gemm_seconds(const Plan& plan, const Op& op, Pass pass, OpTime& time) {
   return cost.seconds + memory_bound_cost(hardware, hardware.time.memory_bound, bytes).seconds;
 }
 
-const OpSample* sample_of(const HardwareSpec& hardware, const Op& op) {
-  if (hardware.time.op_samples.empty()) return nullptr;
+const OpSample* sample_of(const Plan& plan, const Op& op) {
+  if (plan.hardware.time.op_samples.empty()) return nullptr;
   const std::string key = shape_key(op);
-  for (const OpSample& sample : hardware.time.op_samples)
-    if (sample.op == op.name && sample.shape == key) return &sample;
+  for (const OpSample& sample : plan.hardware.time.op_samples)
+    if (sample.op == op.name && sample.shape == key && sample.format == plan.precision.compute) return &sample;
   return nullptr;
 }
 
@@ -128,7 +128,7 @@ GroupLayouts::GroupLayouts(const Plan& plan) {
 
 OpTime op_time(const Plan& plan, const GroupLayouts& layouts, const Op& op) {
   OpTime time;
-  if (const OpSample* sample = sample_of(plan.hardware, op)) {
+  if (const OpSample* sample = sample_of(plan, op)) {
     const bool weights = op.kind == OpKind::gemm;
     time.forward = sample->forward;
     time.input_gradient = weights ? sample->backward * 0.5 : sample->backward;

@@ -70,6 +70,7 @@ struct OpSample {
   std::string op;     // name in layer_ops
   std::string shape;  // canonical text of its shape, see layer_ops
   Seconds forward, backward;
+  NumberFormat format = NumberFormat::bf16;  // the plan's compute format
 };
 
 /// Constants of the time model. Every field has a documented default that says "assumed".

@@ -102,6 +102,7 @@ OpSample read_op_sample(YamlReader reader) {
   reader.require("shape", sample.shape);
   require_not_negative(reader, "forward", sample.forward);
   read_not_negative(reader, "backward", sample.backward);
+  reader.read("format", sample.format);
   reader.finish();
   return sample;
 }
@@ -206,6 +207,7 @@ YamlValue op_sample_yaml(const OpSample& sample) {
   yaml.add("shape", to_yaml(sample.shape));
   yaml.add("forward", to_yaml(sample.forward));
   yaml.add("backward", to_yaml(sample.backward));
+  yaml.add("format", to_yaml(sample.format));
   return yaml;
 }
 

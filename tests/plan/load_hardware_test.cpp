@@ -131,8 +131,8 @@ TEST(LoadHardware, ACalibratedSpecSurvivesARoundTripExactly) {
   spec.time.launch = Seconds(1.0 / 3e6);
   spec.time.global_factor = 1.0321;
   spec.time.gemm_samples = {{2, 128, 256, 64, Pass::input_gradient, NumberFormat::fp32, Seconds(2.0 / 3e5)}};
-  spec.time.op_samples = {
-      {"attention_norm", "rows 128, width 64: \"odd\" #text", Seconds(1e-5 / 3), Seconds(2e-5 / 3)}};
+  spec.time.op_samples = {{"attention_norm", "rows 128, width 64: \"odd\" #text", Seconds(1e-5 / 3), Seconds(2e-5 / 3),
+                           NumberFormat::fp32}};
   spec.time.collectives = {{Collective::all_to_all, 2, 4, 3, Seconds(1e-5 / 3), 1e-8 / 3, BytesPerSecond(1e9 / 7), 0.03,
                             Provenance::interpolated}};
   spec.provenance = {{"host", "a: b"}, {"date", "2024-01-01T00:00:00Z"}, {"empty", ""}, {"lines", "a\nb"}};
@@ -145,6 +145,7 @@ TEST(LoadHardware, ACalibratedSpecSurvivesARoundTripExactly) {
   EXPECT_EQ(back.time.gemm_samples.at(0).seconds, Seconds(2.0 / 3e5));
   EXPECT_EQ(back.time.gemm_samples.at(0).pass, Pass::input_gradient);
   EXPECT_EQ(back.time.op_samples.at(0).shape, spec.time.op_samples[0].shape);
+  EXPECT_EQ(back.time.op_samples.at(0).format, NumberFormat::fp32);
   EXPECT_EQ(back.time.collectives.at(0).gamma_seconds_per_sqrt_byte, 1e-8 / 3);
   EXPECT_EQ(back.time.collectives.at(0).siblings, 3);
   EXPECT_EQ(back.provenance, spec.provenance);
