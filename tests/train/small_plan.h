@@ -39,7 +39,8 @@ inline void on_ranks(const Plan& plan,
                      const std::function<void(RankTrainer& trainer, int rank, MemoryAccount& account)>& body) {
   const TokenStream tokens(plan);
   run_ranks_as_threads(static_cast<int>(plan.world_size()), {}, [&](Communicator& world) {
-    MemoryAccount account(plan.memory.limit.value_or(Bytes(0)), world.rank());
+    // Never destroyed: tests keep tensors that are booked on it.
+    MemoryAccount& account = *new MemoryAccount(plan.memory.limit.value_or(Bytes(0)), world.rank());
     const RankScope scope(account);
     RankTrainer trainer(plan, world, tokens);
     body(trainer, world.rank(), account);

@@ -1,0 +1,189 @@
+// The counting allocator, and counted bytes against predicted ones.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "cost_model/memory.h"
+#include "cost_model/predict.h"
+#include "plan/errors.h"
+#include "runtime/train/counting_allocator.h"
+#include "tests/train/small_plan.h"
+
+namespace reckon {
+namespace {
+
+using testing::on_ranks;
+using testing::small_plan;
+
+std::int64_t of(const CategoryBytes& bytes, MemoryCategory category) {
+  return bytes[static_cast<std::size_t>(category)];
+}
+
+TEST(MemoryAccount, BooksByCategoryAndRemembersTheMomentOfThePeak) {
+  MemoryAccount account;
+  account.book(MemoryCategory::parameters, 100);
+  account.book(MemoryCategory::transient, 50);  // peak: 150
+  account.release(MemoryCategory::transient, 50);
+  account.book(MemoryCategory::activations, 40);  // 140
+  EXPECT_EQ(account.peak(), Bytes(150));
+  EXPECT_EQ(of(account.at_peak(), MemoryCategory::transient), 50);
+  EXPECT_EQ(of(account.at_peak(), MemoryCategory::activations), 0);
+  account.move(MemoryCategory::activations, MemoryCategory::gradients, 40);
+  EXPECT_EQ(of(account.in_use(), MemoryCategory::gradients), 40);
+  EXPECT_EQ(account.total(), Bytes(140));
+  account.reset_peak();
+  EXPECT_EQ(account.peak(), Bytes(140));
+}
+
+TEST(MemoryAccount, RefusesWhatExceedsTheLimitAndNamesTheCategory) {
+  MemoryAccount account(Bytes(100), 3);
+  account.book(MemoryCategory::parameters, 60);
+  EXPECT_NO_THROW(account.book(MemoryCategory::gradients, 40));
+  try {
+    account.book(MemoryCategory::optimizer, 1);
+    FAIL() << "one byte too many was booked";
+  } catch (const RunError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::does_not_fit);
+    const std::string text = error.what();
+    EXPECT_NE(text.find("rank 3"), std::string::npos) << text;
+    EXPECT_NE(text.find("optimizer"), std::string::npos) << text;
+    EXPECT_NE(text.find("limit of 100 bytes"), std::string::npos) << text;
+  }
+  EXPECT_EQ(account.total(), Bytes(100));  // the refused block is not booked
+}
+
+TEST(CountingAllocator, BooksTensorsOnTheAccountOfTheirThreadUntilTheyAreFreed) {
+  install_counting_allocator();
+  MemoryAccount account;
+  {
+    const AccountScope scope(account);
+    const CategoryScope category(MemoryCategory::optimizer);
+    const at::Tensor tensor = at::empty({10}, at::kFloat);
+    EXPECT_EQ(of(account.in_use(), MemoryCategory::optimizer), 40);
+    recategorize(tensor.view({2, 5}), MemoryCategory::gradients);  // a view stands for its storage
+    EXPECT_EQ(of(account.in_use(), MemoryCategory::optimizer), 0);
+    EXPECT_EQ(of(account.in_use(), MemoryCategory::gradients), 40);
+  }
+  EXPECT_EQ(account.total(), Bytes(0));
+}
+
+struct Counted {
+  CategoryBytes at_peak{}, after_step{};
+  Bytes peak;
+};
+
+Counted count_step(const Plan& plan) {
+  Counted counted;
+  std::mutex mutex;
+  on_ranks(plan, [&](RankTrainer& trainer, int, MemoryAccount& account) {
+    trainer.step(0);
+    trainer.step(1);
+    const std::lock_guard lock(mutex);
+    if (account.peak() > counted.peak) counted = {account.at_peak(), account.in_use(), account.peak()};
+  });
+  return counted;
+}
+
+void expect_predicted(const Plan& plan, const std::string& what) {
+  const Counted counted = count_step(plan);
+  const StageMemory predicted = predict_memory(resolve(plan)).at(0).memory;
+  EXPECT_EQ(of(counted.at_peak, MemoryCategory::parameters), predicted.parameters.value) << what;
+  EXPECT_EQ(of(counted.at_peak, MemoryCategory::gradients), predicted.gradients.value) << what;
+  EXPECT_EQ(of(counted.at_peak, MemoryCategory::optimizer), predicted.optimizer.value) << what;
+  EXPECT_EQ(of(counted.after_step, MemoryCategory::activations), 0) << what;
+  // The flash kernel's own scratch grows with neither the model nor the row; it matters in plans as small as these.
+  const double tolerance = 0.01 * static_cast<double>(predicted.peak_allocated.value) + 65536.0;
+  EXPECT_NEAR(static_cast<double>(counted.peak.value), static_cast<double>(predicted.peak_allocated.value), tolerance)
+      << what;
+  EXPECT_NEAR(static_cast<double>(of(counted.at_peak, MemoryCategory::activations)),
+              static_cast<double>(predicted.activations.value), tolerance)
+      << what;
+}
+
+/// Large enough that what the model keeps outweighs the kernels' scratch.
+Plan memory_plan() {
+  Plan plan = small_plan();
+  plan.model.hidden = 128;
+  plan.model.ffn_hidden = 352;
+  plan.model.heads = 4;
+  plan.model.head_dim = 32;
+  plan.model.layers = 3;
+  plan.model.vocabulary = 999;
+  plan.batch = {128, 2, 8};
+  return plan;
+}
+
+TEST(PredictedMemory, EqualsCountedBytesForEveryPrecisionZeroStageAndRecomputeMode) {
+  for (const NumberFormat compute : {NumberFormat::fp32, NumberFormat::bf16})
+    for (const int zero : {0, 1})
+      for (const Recompute mode : {Recompute::none, Recompute::elementwise, Recompute::full}) {
+        Plan plan = memory_plan();
+        plan.precision.compute = plan.activations.stored = compute;
+        plan.parallel.data = 2;
+        plan.parallel.zero = zero;
+        plan.activations.recompute = mode;
+        plan.activations.recompute_layers = {2};
+        expect_predicted(plan, "bits " + std::to_string(payload_bits(compute)) + ", zero " + std::to_string(zero) +
+                                   ", recompute " + std::to_string(static_cast<int>(mode)));
+      }
+}
+
+TEST(PredictedMemory, CountsEveryMicroBatchInFlight) {
+  Plan plan = memory_plan();
+  plan.parallel.schedule = ScheduleKind::gpipe;  // four micro-batches are kept at once
+  expect_predicted(plan, "gpipe");
+}
+
+TEST(PredictedMemory, HoldsForGpt2StyleLayers) {
+  Plan plan = memory_plan();
+  ModelSpec& model = plan.model;
+  model.norm = Norm::layer_norm;
+  model.norm_bias = model.qkv_bias = model.projection_bias = model.ffn_bias = true;
+  model.position = Position::learned;
+  model.position_rows = 128;
+  model.activation = Activation::gelu;
+  model.gated_ffn = false;
+  model.tied_head = true;
+  expect_predicted(plan, "gpt2");
+}
+
+TEST(MemoryLimit, TheNeedTrainsAndOneByteLessStopsWithItsCategory) {
+  Plan plan = memory_plan();
+  const Counted counted = count_step(plan);
+  plan.memory.limit = counted.peak;
+  EXPECT_NO_THROW(count_step(plan));
+  plan.memory.limit = counted.peak - Bytes(1);
+  try {
+    count_step(plan);
+    FAIL() << "trained below its need";
+  } catch (const RunError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::does_not_fit);
+    EXPECT_NE(std::string(error.what()).find("transient of "), std::string::npos) << error.what();
+  }
+}
+
+// Limits one byte below the sum of the first components, and one byte below the whole need.
+TEST(MemoryLimit, TheRunStopsWithTheCategoryThatThePredictionNames) {
+  const Plan plan = resolve(memory_plan());
+  const std::vector<StageProfile> stages = predict_memory(plan);
+  const StageMemory need = stages.at(0).memory;
+  Bytes sum(0);
+  for (const Bytes component : {need.parameters, need.gradients, need.optimizer, need.activations, need.transient}) {
+    sum += component;
+    Plan limited = plan;
+    limited.memory.limit = sum - Bytes(1);
+    const std::string expected = memory_verdict(limited, stages).breaks.value();
+    try {
+      count_step(limited);
+      ADD_FAILURE() << "trained in " << sum.value - 1 << " bytes, where " << expected << " should not fit";
+    } catch (const RunError& error) {
+      EXPECT_EQ(error.exit_code(), ExitCode::does_not_fit);
+      EXPECT_NE(std::string(error.what()).find("memory.limit: " + expected + " of "), std::string::npos)
+          << error.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace reckon
