@@ -57,8 +57,8 @@ class ClusterBuilder {
     switch (port) {
       case kTensorPort: return kTensor;
       case kExpertPort: return kExpert;
-      case kGatherPort: return kGather;
-      case kReducePort: return kReduce;
+      case kGatherPort:
+      case kReducePort: return kStates;
       default: return kContext;
     }
   }

@@ -12,7 +12,7 @@
 namespace reckon {
 
 /// Streams and inboxes of a rank; a Wait names either: streams are 0 .. kStreams-1, inboxes follow.
-inline constexpr int kStreams = 9;
+inline constexpr int kStreams = 8;
 inline constexpr int kInboxes = 4;
 inline constexpr int kCounters = kStreams + kInboxes;
 

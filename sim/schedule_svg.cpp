@@ -151,7 +151,7 @@ class Picture {
   }
 
   static std::size_t transfer_kind(int stream) {
-    if (stream == kGather || stream == kReduce || stream == kWorld) return 1;
+    if (stream == kStates || stream == kWorld) return 1;
     return stream == kSendForward || stream == kSendBackward ? 2 : 0;
   }
 

@@ -202,7 +202,7 @@ class StageBuilder {
     const Seconds time = graph_.play_of(*section).times->parameter_gather;
     if (time.value <= 0.0) return {};
     count_parameters(weights_.of(*section));
-    return write_.beside(kGather, kGatherPort, labels_.of("parameter.all_gather"), time);
+    return write_.beside(kStates, kGatherPort, labels_.of("parameter.all_gather"), time);
   }
 
   /// Gradients of a section that has just been through backward: ZeRO-2 and 3 reduce them at once; otherwise they fill
@@ -212,7 +212,7 @@ class StageBuilder {
       const Seconds time = graph_.play_of(section).times->gradient_reduce;
       if (time.value <= 0.0) return {};
       count_gradients(weights_.of(section), 1);
-      return write_.beside(kReduce, kReducePort, labels_.of(reduction_name()), time);
+      return write_.beside(kStates, kReducePort, labels_.of(reduction_name()), time);
     }
     if (action.micro_batch + 1 < plan_.micro_batches()) return {};
     reduced_weights_ += weights_.of(section);
@@ -231,7 +231,7 @@ class StageBuilder {
     const Seconds all = times_.gradient_reduce[static_cast<std::size_t>(stage_)];
     if (all.value <= 0.0) return;
     last_bucket_ =
-        write_.beside(kReduce, kReducePort, labels_.of(reduction_name()), all * (1.0 / static_cast<double>(buckets())));
+        write_.beside(kStates, kReducePort, labels_.of(reduction_name()), all * (1.0 / static_cast<double>(buckets())));
   }
 
   void send(const Action& action, Stream stream, Port port, std::int64_t edge) {
@@ -258,7 +258,7 @@ class StageBuilder {
     write_.compute(labels_.of("optimizer"), times_.optimizer[stage]);
     if (times_.parameter_gather[stage].value > 0.0) {
       count_parameters(stage_weights_);
-      write_.blocking(kGather, kGatherPort, labels_.of("parameter.all_gather"), times_.parameter_gather[stage]);
+      write_.blocking(kStates, kGatherPort, labels_.of("parameter.all_gather"), times_.parameter_gather[stage]);
     }
   }
 

@@ -10,8 +10,7 @@ std::string_view name_of(Stream stream) {
     case kTensor: return "tensor";
     case kContext: return "context";
     case kExpert: return "expert";
-    case kGather: return "parameter gather";
-    case kReduce: return "gradient reduction";
+    case kStates: return "parameters and gradients";
     case kSendForward: return "send forward";
     case kSendBackward: return "send backward";
     case kWorld: return "world";

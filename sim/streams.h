@@ -14,8 +14,7 @@ enum Stream : int {
   kTensor,        // tensor-parallel collectives
   kContext,       // Ulysses all-to-all and ring exchange
   kExpert,        // dispatch and combine
-  kGather,        // parameters, from their ZeRO shards
-  kReduce,        // gradients
+  kStates,        // parameters from and gradients to the ranks that hold the same weights, one after another
   kSendForward,   // activations to the next stage
   kSendBackward,  // gradients to the previous stage
   kWorld,         // what joins stages: tied tables, the gradient norm
