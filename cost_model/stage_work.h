@@ -3,7 +3,9 @@
 //  - a collective of a forward op follows the op and is exposed;
 //  - in the backward of a column-parallel product (one that reduces its input gradient) the reduction overlaps with the
 //    weight gradient and the repeated gather of its input with the input gradient; other collectives are exposed;
-//  - ZeRO-3 gathers the next section's parameters while one is computed and reduces the previous one's gradients.
+//  - ZeRO-3 gathers the next section's parameters while one is computed and reduces the previous one's gradients;
+//  - without sharded gradients the last micro-batch's backward reduces them in buckets as sections fill them.
+// What runs beside a section is walked phase by phase (overlap_walk.h).
 #pragma once
 
 #include <cstdint>
@@ -11,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "cost_model/overlap_walk.h"
 #include "plan/op_times.h"
 #include "plan/plan.h"
 
@@ -36,10 +39,13 @@ class TimeLedger {
 struct ActionTime {
   Seconds elapsed;
   TimeLedger ledger;
+  std::vector<OverlapPhase> phases;  // of a single section: what runs together, for transfers beside it
 };
 
 struct StageWork {
   std::vector<ActionTime> forward, backward;  // by chunk
+  std::vector<Seconds> last_backward;         // by chunk: of the last micro-batch, slowed by the buckets it reduces
+  Seconds unreduced;                          // gradients still to be reduced when the last action ends
 };
 
 /// Layers of each chunk of rank `stage` by kind.

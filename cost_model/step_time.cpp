@@ -61,46 +61,27 @@ Seconds busy(const StageWork& work, std::int64_t micro_batches) {
   return total * static_cast<double>(micro_batches);
 }
 
-/// The part of a stage's gradient reduction that hides behind its last backward actions: all buckets but the last.
-struct Reduction {
-  Seconds hidden, tail;
-};
-
-Reduction reduction_of(const Plan& plan, const OpTimes& times, std::size_t stage) {
-  if (plan.parallel.zero >= 2) return {};  // reduced inside every backward
-  const Seconds all = times.gradient_reduce[stage];
-  const double buckets = static_cast<double>(std::max<std::int64_t>(1, times.reduce_calls[stage]));
-  return {all * ((buckets - 1.0) / buckets), all * (1.0 / buckets)};
-}
-
-PipelineTimes pipeline_times(const Plan& plan, const OpTimes& times, const std::vector<StageWork>& works) {
+PipelineTimes pipeline_times(const OpTimes& times, const std::vector<StageWork>& works) {
   PipelineTimes pipeline;
   pipeline.edges = times.pipeline_send;
-  const TimeConstants& constants = plan.hardware.time;
-  for (std::size_t stage = 0; stage < works.size(); ++stage) {
-    const double chunks = static_cast<double>(works[stage].forward.size());
-    const Seconds hidden = reduction_of(plan, times, stage).hidden * (1.0 / chunks);
-    std::vector<Seconds> forward, backward, last;
-    for (std::size_t chunk = 0; chunk < works[stage].forward.size(); ++chunk) {
-      forward.push_back(works[stage].forward[chunk].elapsed);
-      backward.push_back(works[stage].backward[chunk].elapsed);
-      last.push_back(overlapped(backward.back(), hidden, constants.overlap_compute_slowdown,
-                                constants.overlap_communication_slowdown));
-    }
-    pipeline.forward.push_back(std::move(forward));
-    pipeline.backward.push_back(std::move(backward));
-    pipeline.last_backward.push_back(std::move(last));
+  const auto elapsed = [](const std::vector<ActionTime>& actions) {
+    std::vector<Seconds> seconds;
+    for (const ActionTime& action : actions) seconds.push_back(action.elapsed);
+    return seconds;
+  };
+  for (const StageWork& work : works) {
+    pipeline.forward.push_back(elapsed(work.forward));
+    pipeline.backward.push_back(elapsed(work.backward));
+    pipeline.last_backward.push_back(work.last_backward);
   }
   return pipeline;
 }
 
-/// When every stage has its reduced gradients: its last action, the last bucket, and the tied table's exchange.
-Seconds gradients_ready(const Plan& plan, const OpTimes& times, const std::vector<Seconds>& ends) {
-  Seconds ready(0.0);
+/// When every stage has its reduced gradients: its last action, the buckets left, and the tied table's exchange.
+Seconds gradients_ready(const OpTimes& times, const std::vector<StageWork>& works, const std::vector<Seconds>& ends) {
   std::vector<Seconds> reduced;
-  for (std::size_t stage = 0; stage < ends.size(); ++stage)
-    reduced.push_back(ends[stage] + reduction_of(plan, times, stage).tail);
-  ready = *std::max_element(reduced.begin(), reduced.end());
+  for (std::size_t stage = 0; stage < ends.size(); ++stage) reduced.push_back(ends[stage] + works[stage].unreduced);
+  const Seconds ready = *std::max_element(reduced.begin(), reduced.end());
   const Seconds tied = std::max(reduced.front(), reduced.back()) + times.tied_table_reduce;
   return times.tied_table_reduce.value > 0.0 ? std::max(ready, tied) : ready;
 }
@@ -122,8 +103,7 @@ TimeLedger stage_ledger(const Plan& plan, const OpTimes& times, const StageWork&
   for (const ActionTime& action : work.forward) ledger.add(action.ledger, micro_batches);
   for (const ActionTime& action : work.backward) ledger.add(action.ledger, micro_batches);
   if (plan.parallel.zero < 2) {
-    const Reduction reduction = reduction_of(plan, times, stage);
-    Seconds exposed = reduction.tail;
+    Seconds exposed = work.unreduced;
     for (std::size_t chunk = 0; chunk < work.backward.size(); ++chunk)
       exposed += pipeline.last_backward[stage][chunk] - pipeline.backward[stage][chunk];
     if (times.gradient_reduce[stage].value > 0.0)
@@ -132,10 +112,19 @@ TimeLedger stage_ledger(const Plan& plan, const OpTimes& times, const StageWork&
   return ledger;
 }
 
+/// Optimizer and gather of the stage that takes longest for both.
+Seconds end_of_step(const OpTimes& times) {
+  Seconds longest(0.0);
+  for (std::size_t stage = 0; stage < times.optimizer.size(); ++stage)
+    longest = std::max(longest, times.optimizer[stage] + times.parameter_gather[stage]);
+  return longest;
+}
+
 void add_end_of_step(const OpTimes& times, std::size_t stage, TimeLedger& ledger) {
-  ledger.add("optimizer", times.optimizer[stage], largest(times.optimizer));
-  const Seconds gather = largest(times.parameter_gather);
-  if (gather.value > 0.0) ledger.add("parameter.all_gather", times.parameter_gather[stage], gather);
+  const Seconds optimizer = std::min(largest(times.optimizer), end_of_step(times));
+  ledger.add("optimizer", times.optimizer[stage], optimizer);
+  if (largest(times.parameter_gather).value > 0.0)
+    ledger.add("parameter.all_gather", times.parameter_gather[stage], end_of_step(times) - optimizer);
 }
 
 }  // namespace
@@ -172,9 +161,8 @@ std::vector<Seconds> pipeline_ends(const Plan& plan, const PipelineTimes& times)
 
 StepTime step_time(const Plan& plan, const OpTimes& times) {
   const std::vector<StageWork> works = stage_works(plan, times);
-  PipelineTimes pipeline = pipeline_times(plan, times, works);
-  const Seconds ready = gradients_ready(plan, times, pipeline_ends(plan, pipeline));
-  const Seconds end_of_step = largest(times.optimizer) + largest(times.parameter_gather);
+  PipelineTimes pipeline = pipeline_times(times, works);
+  const Seconds ready = gradients_ready(times, works, pipeline_ends(plan, pipeline));
 
   std::size_t slowest = 0;
   Seconds most(0.0), mean_busy(0.0);
@@ -192,7 +180,7 @@ StepTime step_time(const Plan& plan, const OpTimes& times) {
     const Seconds waiting = ready - ledger.exposed();
     const Seconds delays = std::accumulate(pipeline.edges.begin(), pipeline.edges.end() - 1, Seconds(0.0));
     std::fill(pipeline.edges.begin(), pipeline.edges.end(), Seconds(0.0));
-    const Seconds undelayed = gradients_ready(plan, times, pipeline_ends(plan, pipeline));
+    const Seconds undelayed = gradients_ready(times, works, pipeline_ends(plan, pipeline));
     const Seconds owed = std::min(waiting, ready - undelayed);
     if (delays.value > 0.0) {
       const double messages = 2.0 * static_cast<double>(plan.micro_batches() * plan.parallel.chunks);
@@ -205,10 +193,10 @@ StepTime step_time(const Plan& plan, const OpTimes& times) {
   add_end_of_step(times, slowest, ledger);
 
   StepTime step;
-  step.total = ready + end_of_step;
+  step.total = ready + end_of_step(times);
   step.slowest_stage = static_cast<std::int64_t>(slowest);
   step.bubble_fraction =
-      plan.parallel.pipeline > 1 ? std::max(0.0, 1.0 - mean_busy / step.total - end_of_step / step.total) : 0.0;
+      plan.parallel.pipeline > 1 ? std::max(0.0, 1.0 - mean_busy / step.total - end_of_step(times) / step.total) : 0.0;
   for (const auto& [component, entry] : ledger.entries())
     step.components.push_back({component, entry.busy, entry.exposed, Seconds(0.0)});
   return step;
