@@ -15,9 +15,13 @@ enum Direction : int { kOut, kIn };
 
 class ClusterBuilder {
  public:
-  ClusterBuilder(const Plan& plan, bool folded) : plan_(plan), grid_(plan.parallel), folded_(folded) {
+  ClusterBuilder(const Plan& plan, const ClusterOptions& options)
+      : plan_(plan),
+        grid_(plan.parallel),
+        folded_(!options.unfolded && !is_disturbed(plan.sim)),
+        messages_share_links_(options.messages_share_links) {
     for (std::int64_t stage = 0; stage < plan.parallel.pipeline; ++stage) {
-      const std::int64_t count = folded ? 1 : grid_.world_size() / plan.parallel.pipeline;
+      const std::int64_t count = folded_ ? 1 : grid_.world_size() / plan.parallel.pipeline;
       const std::int64_t first = grid_.rank({0, 0, 0, 0, stage});  // pipeline is the slowest dimension
       for (std::int64_t i = 0; i < count; ++i) {
         cluster_.ranks.push_back(first + i);
@@ -112,7 +116,8 @@ class ClusterBuilder {
                                  node_of(cluster_.ranks[static_cast<std::size_t>(target)]);
       Communicator communicator;
       communicator.members.push_back({rank, static_cast<std::uint8_t>(stream)});
-      communicator.links = {link(rank, between_nodes, kOut), link(target, between_nodes, kIn)};
+      if (messages_share_links_ && between_nodes)
+        communicator.links = {link(rank, between_nodes, kOut), link(target, between_nodes, kIn)};
       communicator.deliver_rank = target;
       communicator.deliver_inbox = inbox;
       communicator.disturbs = false;  // messages take one or two copy channels, not the multiprocessors
@@ -129,7 +134,7 @@ class ClusterBuilder {
 
   const Plan& plan_;
   RankGrid grid_;
-  bool folded_;
+  bool folded_, messages_share_links_;
   Cluster cluster_;
 };
 
@@ -139,8 +144,8 @@ bool is_disturbed(const SimSpec& sim) {
   return sim.jitter > 0.0 || !sim.slow_ranks.empty();
 }
 
-Cluster make_cluster(const Plan& plan, const StepGraph& graph, bool folded) {
-  return ClusterBuilder(plan, folded).build(graph);
+Cluster make_cluster(const Plan& plan, const StepGraph& graph, const ClusterOptions& options) {
+  return ClusterBuilder(plan, options).build(graph);
 }
 
 }  // namespace reckon

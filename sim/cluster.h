@@ -23,8 +23,13 @@ struct Cluster {
 /// Needs every rank: `sim.jitter` or `sim.slow_ranks` is set.
 bool is_disturbed(const SimSpec& sim);
 
-/// `folded`: one rank of each stage, otherwise all. Each rank has four links (in and out, inside the node and between
-/// nodes); a collective uses both directions, a message one at each end.
-Cluster make_cluster(const Plan& plan, const StepGraph& graph, bool folded);
+struct ClusterOptions {
+  bool unfolded = false;             // every rank, even where nothing disturbs them
+  bool messages_share_links = true;  // false: messages between stages neither slow collectives nor are slowed by them
+};
+
+/// One rank of each stage, or all if `unfolded` or disturbed. Each rank has four links (in and out, inside the node and
+/// between nodes); a collective uses both directions, a message one at each end.
+Cluster make_cluster(const Plan& plan, const StepGraph& graph, const ClusterOptions& options);
 
 }  // namespace reckon

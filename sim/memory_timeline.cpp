@@ -26,6 +26,7 @@ std::int64_t total(const BytesByCategory& bytes) {
 struct SectionEvents {
   std::vector<MemoryEvent> forward, backward;
   bool keeps_input = false;
+  Bytes gathered, whole_gradient;                   // ZeRO-3 weights, ZeRO-2 gradient
   std::array<std::vector<std::int16_t>, 3> causes;  // by phase and op
 };
 
@@ -37,6 +38,9 @@ class StageReplay {
         spans_(step.spans->spans(step.rank_of_stage(static_cast<int>(stage)), kCompute)),
         stage_(stage),
         events_(graph_.plays.size()) {
+    tokens_ = cause("tokens");
+    gathered_ = cause("parameter.all_gather");
+    whole_gradient_ = cause("gradient.reduce_scatter");
     received_ = cause("forward.receive");
     gradient_received_ = cause("backward.receive");
     for (std::size_t i = 0; i < events_.size(); ++i)
@@ -71,16 +75,18 @@ class StageReplay {
 
   SectionEvents section_events(const SectionPlay& play) {
     const OpList& list = play.times->list;
-    SectionEvents events{forward_events(list, play.kept), backward_events(list, play.kept), keeps_input(play), {}};
+    SectionEvents events;
+    events.forward = forward_events(list, play.kept);
+    events.backward = backward_events(list, play.kept);
+    events.keeps_input = input_is_kept(list, play.kept);
+    if (plan_.parallel.zero >= 3) events.gathered = storage_bytes({tensor_format(plan_)}, play.weights);
+    if (plan_.parallel.zero >= 2)
+      events.whole_gradient =
+          storage_bytes({plan_.gradients.stored, plan_.activations.block, plan_.activations.scale}, play.weights);
     constexpr std::array<const char*, 3> kPhases = {"forward.", "recompute.", "backward."};
     for (std::size_t phase = 0; phase < kPhases.size(); ++phase)
       for (const Op& op : list.ops) events.causes[phase].push_back(cause(kPhases[phase] + std::string(op.name)));
     return events;
-  }
-
-  static bool keeps_input(const SectionPlay& play) {
-    return std::any_of(play.kept.kept.begin(), play.kept.kept.end(),
-                       [](const KeptTensor& kept) { return kept.tensor == 0 && !kept.encoded; });
   }
 
   const SectionPlay& play_of(const StageSection& section) const { return graph_.play_of(section); }
@@ -90,19 +96,26 @@ class StageReplay {
     return live_[{action.micro_batch, action.chunk, static_cast<int>(section)}];
   }
 
+  const SectionEvents& events_of(const StageSection& section) const { return events_[StageGraph::play_index(section)]; }
+
   void forward(const Action& action) {
     const auto& sections = graph_.chunks[static_cast<std::size_t>(action.chunk)];
+    note(action, kNoLayer, tokens_);
+    micro_batches_[{action.micro_batch, action.chunk}] =
+        allocate(micro_batch_bytes(plan_).value, MemoryCategory::activations);
     if (sections.empty()) return;
-    // The chunk's input: a message, or the micro-batch's tokens.
-    note(action, sections.front(), received_);
+    note(action, sections.front().layer, received_);
     Live handed = allocate(input_bytes(list_of(sections.front())).value, MemoryCategory::transient);
+    Live gathered = gather(action, sections.front());
     for (std::size_t i = 0; i < sections.size(); ++i) {
+      const Live next = i + 1 < sections.size() ? gather(action, sections[i + 1]) : Live{};
       LiveBlocksOfSection& blocks = live(action, i);
       const OpList& list = list_of(sections[i]);
-      const SectionEvents& events = events_[StageGraph::play_index(sections[i])];
-      if (events.keeps_input) recategorize(handed, MemoryCategory::activations);
+      if (events_of(sections[i]).keeps_input) recategorize(handed, MemoryCategory::activations);
       if (handed.bytes > 0) blocks[input_block(list)] = handed;
-      play_events(action, sections[i], events.forward, blocks, Phase::forward);
+      play_events(action, sections[i], events_of(sections[i]).forward, blocks, Phase::forward);
+      free(gathered);
+      gathered = next;
       if (const int output = output_block(list); output >= 0) {
         handed = blocks.at(output);
         blocks.erase(output);
@@ -113,21 +126,39 @@ class StageReplay {
 
   void backward(const Action& action) {
     const auto& sections = graph_.chunks[static_cast<std::size_t>(action.chunk)];
-    if (sections.empty()) return;
-    Live handed;
-    const bool receives = output_gradient_block(list_of(sections.back())) >= 0;
-    note(action, sections.back(), gradient_received_);
-    if (receives) handed = allocate(output_gradient_bytes(list_of(sections.back())).value, MemoryCategory::transient);
+    if (!sections.empty()) backward(action, sections);
+    const auto tokens = micro_batches_.find({action.micro_batch, action.chunk});
+    free(tokens->second);
+    micro_batches_.erase(tokens);
+  }
+
+  void backward(const Action& action, const std::vector<StageSection>& sections) {
+    note(action, sections.back().layer, gradient_received_);
+    Live handed = allocate(output_gradient_bytes(list_of(sections.back())).value, MemoryCategory::transient);
+    Live gathered = gather(action, sections.back());
     for (std::size_t i = sections.size(); i-- > 0;) {
+      const Live next = i > 0 ? gather(action, sections[i - 1]) : Live{};
+      note(action, sections[i].layer, whole_gradient_);
+      const Live whole = allocate(events_of(sections[i]).whole_gradient.value, MemoryCategory::transient);
       LiveBlocksOfSection& blocks = live(action, i);
-      const OpList& list = list_of(sections[i]);
-      if (const int gradient = output_gradient_block(list); gradient >= 0) blocks[gradient] = handed;
-      play_events(action, sections[i], events_[StageGraph::play_index(sections[i])].backward, blocks, Phase::backward);
-      if (blocks.size() > 1) throw std::logic_error("a section leaves memory allocated after its backward");
-      if (!blocks.empty()) handed = blocks.begin()->second;  // the gradient of its input, in whichever block it lies
-      blocks.clear();
+      if (handed.bytes > 0) blocks[output_gradient_block(list_of(sections[i]))] = handed;
+      play_events(action, sections[i], events_of(sections[i]).backward, blocks, Phase::backward);
+      free(whole);
+      free(gathered);
+      gathered = next;
+      handed = {};
+      if (const int gradient = input_gradient_block(list_of(sections[i])); gradient >= 0) {
+        handed = blocks.at(gradient);
+        blocks.erase(gradient);
+      }
+      if (!blocks.empty()) throw std::logic_error("a section leaves memory allocated after its backward");
     }
-    if (sections.front().kind != Section::embedding) free(handed);  // it has been sent
+    free(handed);  // it has been sent
+  }
+
+  Live gather(const Action& action, const StageSection& section) {
+    note(action, section.layer, gathered_);
+    return allocate(events_of(section).gathered.value, MemoryCategory::transient);
   }
 
   /// Runs of the section's ops come in the order in which the graph was built; events follow them.
@@ -165,7 +196,7 @@ class StageReplay {
   /// Moves the clock to the start of the op (allocations) or its end (frees); never backwards.
   void at_run(const Action& action, const StageSection& section, const OpRun& run, bool start) {
     const SectionEvents& events = events_[StageGraph::play_index(section)];
-    note(action, section, events.causes[static_cast<std::size_t>(run.phase)][static_cast<std::size_t>(run.op)]);
+    note(action, section.layer, events.causes[static_cast<std::size_t>(run.phase)][static_cast<std::size_t>(run.op)]);
     const Picoseconds begin = run.first_task < run.end_task ? spans_[static_cast<std::size_t>(run.first_task)].start
                               : run.first_task > 0          ? spans_[static_cast<std::size_t>(run.first_task - 1)].end
                                                             : Picoseconds(0);
@@ -174,11 +205,11 @@ class StageReplay {
     now_ = std::max(now_, start ? begin : end);
   }
 
-  void note(const Action& action, const StageSection& section, std::int16_t cause_index) {
+  void note(const Action& action, std::int64_t layer, std::int16_t cause_index) {
     current_.cause = cause_index;
     current_.micro_batch = action.micro_batch;
     current_.chunk = action.chunk;
-    current_.layer = section.layer;
+    current_.layer = layer;
   }
 
   void record(const Live& block, bool allocates, MemoryCategory category) {
@@ -218,7 +249,8 @@ class StageReplay {
   std::vector<MemoryChange> changes_;
   std::vector<std::string> causes_;
   std::map<std::array<int, 3>, LiveBlocksOfSection> live_;  // micro-batch, chunk, section
-  std::int16_t received_ = 0, gradient_received_ = 0;
+  std::int16_t tokens_ = 0, gathered_ = 0, whole_gradient_ = 0, received_ = 0, gradient_received_ = 0;
+  std::map<std::pair<int, int>, Live> micro_batches_;  // token ids and targets, by micro-batch and chunk
   MemoryChange current_;
   Picoseconds now_;
   std::size_t next_run_ = 0;
@@ -317,8 +349,8 @@ MemoryTimeline memory_timeline(const Plan& plan, const PlayedStep& step, std::in
   MemoryTimeline timeline;
   timeline.stage = stage;
   timeline.rank = step.cluster.ranks[static_cast<std::size_t>(step.rank_of_stage(static_cast<int>(stage)))];
-  timeline.always = {states.parameters.value,   states.gradients.value, states.optimizer.value, 0, 0,
-                     states.communication.value};
+  timeline.always = {states.parameters.value,    states.gradients.value,    states.optimizer.value, 0,
+                     constant_bytes(plan).value, states.communication.value};
   StageReplay(plan, step, stage).run(timeline);
   find_peak(timeline);
   timeline.peak_reserved = peak_reserved(plan, timeline);

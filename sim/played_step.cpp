@@ -90,11 +90,11 @@ OpTimes what_if(const OpTimes& times, const SimSpec& sim) {
   return scaled;
 }
 
-std::shared_ptr<const PlayedStep> play_step(const Plan& plan, const OpTimes& times, bool unfolded) {
+std::shared_ptr<const PlayedStep> play_step(const Plan& plan, const OpTimes& times, const ClusterOptions& options) {
   auto step = std::make_shared<PlayedStep>();
   step->times = what_if(times, plan.sim);
   step->graph = build_step_graph(plan, step->times);
-  step->cluster = make_cluster(plan, step->graph, !unfolded && !is_disturbed(plan.sim));
+  step->cluster = make_cluster(plan, step->graph, options);
   const Scenario& scenario = step->cluster.scenario;
   step->perturbation = Perturbation(plan.sim.seed, plan.sim.jitter, plan.sim.slow_ranks, scenario.ranks());
   WorkSums sums(scenario.ranks());

@@ -32,8 +32,8 @@ struct PlayedStep {
 /// `times` with the plan's what-if factors: sim.network_scale, compute_scale, free_communication.
 OpTimes what_if(const OpTimes& times, const SimSpec& sim);
 
-/// Simulates one step. `unfolded`: every rank, even where nothing disturbs them.
-std::shared_ptr<const PlayedStep> play_step(const Plan& plan, const OpTimes& times, bool unfolded);
+/// Simulates one step of a checked and resolved plan.
+std::shared_ptr<const PlayedStep> play_step(const Plan& plan, const OpTimes& times, const ClusterOptions& options = {});
 
 /// Only the step's duration, for `sim.seed` + `sample`.
 Picoseconds play_sample(const Plan& plan, const PlayedStep& step, std::uint64_t sample);

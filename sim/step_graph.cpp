@@ -43,6 +43,17 @@ std::int64_t recomputed_layers(const Plan& plan, std::int64_t stage) {
   return layers.size() == 1 ? layers.front() : layers.at(static_cast<std::size_t>(stage));
 }
 
+std::int64_t section_weights(const Plan& plan, Section section) {
+  const SectionElements elements = section_elements(plan.model, plan.parallel.tensor, plan.parallel.expert);
+  switch (section) {
+    case Section::embedding: return elements.embedding;
+    case Section::dense_layer: return elements.dense_layer;
+    case Section::moe_layer: return elements.moe_layer + elements.layer_experts;
+    case Section::head: return elements.head + (plan.parallel.pipeline > 1 ? elements.tied_table : 0);
+  }
+  return 0;
+}
+
 std::vector<SectionPlay> section_plays(const Plan& plan, const OpTimes& times, const StageGraph& stage, int rank) {
   std::vector<SectionPlay> plays(8);
   for (const auto& chunk : stage.chunks) {
@@ -53,42 +64,21 @@ std::vector<SectionPlay> section_plays(const Plan& plan, const OpTimes& times, c
       play.kept =
           kept_tensors(plan, play.times->list, section.recomputed ? plan.activations.recompute : Recompute::none, rank);
       play.storage = storage_pass(times, play.times->list, play.kept);
+      play.weights = section_weights(plan, section.kind);
     }
   }
   return plays;
 }
 
-/// Weights of the sections of one rank, for dividing its gradients into buckets.
-class SectionWeights {
- public:
-  explicit SectionWeights(const Plan& plan)
-      : elements_(section_elements(plan.model, plan.parallel.tensor, plan.parallel.expert)),
-        pipelined_(plan.parallel.pipeline > 1) {}
-
-  std::int64_t of(const StageSection& section) const {
-    switch (section.kind) {
-      case Section::embedding: return elements_.embedding;
-      case Section::dense_layer: return elements_.dense_layer;
-      case Section::moe_layer: return elements_.moe_layer + elements_.layer_experts;
-      case Section::head: return elements_.head + (pipelined_ ? elements_.tied_table : 0);
-    }
-    return 0;
-  }
-
- private:
-  SectionElements elements_;
-  bool pipelined_;
-};
-
 /// Builds the program of one stage.
 class StageBuilder {
  public:
   StageBuilder(const Plan& plan, const OpTimes& times, const RankGrid& grid, Labels& labels, std::int64_t stage)
-      : plan_(plan), times_(times), grid_(grid), labels_(labels), stage_(stage), weights_(plan), write_(graph_) {
+      : plan_(plan), times_(times), grid_(grid), labels_(labels), stage_(stage), write_(graph_) {
     graph_.chunks = stage_sections(plan, stage);
     graph_.plays = section_plays(plan, times, graph_, static_cast<int>(stage));
     for (const auto& chunk : graph_.chunks)
-      for (const StageSection& section : chunk) stage_weights_ += weights_.of(section);
+      for (const StageSection& section : chunk) stage_weights_ += graph_.play_of(section).weights;
   }
 
   StageGraph build() {
@@ -130,6 +120,7 @@ class StageBuilder {
       write_.wait_for(gathered);
       gathered = gather(i > 0 ? &sections[i - 1] : nullptr);
       backward_section(action, i);
+      write_.wait_for(reduced);  // one reduction at a time, so that at most two whole gradients are alive
       reduced = reduce_section(action, sections[i]);
     }
     write_.wait_for(reduced);  // ZeRO-2, 3: the action ends when its gradients have gone to their shards
@@ -201,7 +192,7 @@ class StageBuilder {
     if (section == nullptr) return {};
     const Seconds time = graph_.play_of(*section).times->parameter_gather;
     if (time.value <= 0.0) return {};
-    count_parameters(weights_.of(*section));
+    count_parameters(graph_.play_of(*section).weights);
     return write_.beside(kStates, kGatherPort, labels_.of("parameter.all_gather"), time);
   }
 
@@ -211,11 +202,11 @@ class StageBuilder {
     if (plan_.parallel.zero >= 2) {
       const Seconds time = graph_.play_of(section).times->gradient_reduce;
       if (time.value <= 0.0) return {};
-      count_gradients(weights_.of(section), 1);
+      count_gradients(graph_.play_of(section).weights, 1);
       return write_.beside(kStates, kReducePort, labels_.of(reduction_name()), time);
     }
     if (action.micro_batch + 1 < plan_.micro_batches()) return {};
-    reduced_weights_ += weights_.of(section);
+    reduced_weights_ += graph_.play_of(section).weights;
     const auto full = static_cast<std::int64_t>(static_cast<double>(buckets()) * static_cast<double>(reduced_weights_) /
                                                 static_cast<double>(stage_weights_));
     while (buckets_sent_ < full) reduce_bucket();
@@ -313,7 +304,6 @@ class StageBuilder {
   const RankGrid& grid_;
   Labels& labels_;
   std::int64_t stage_;
-  SectionWeights weights_;
   StageGraph graph_;
   TaskWriter write_;
   std::int32_t activations_received_ = 0, gradients_received_ = 0;

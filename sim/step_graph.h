@@ -61,7 +61,8 @@ struct StageSection {
 struct SectionPlay {
   const SectionTimes* times = nullptr;  // of the caller's OpTimes
   KeptSet kept;
-  Seconds storage;  // pass that narrows kept tensors in forward; the same again in backward to widen them
+  Seconds storage;           // pass that narrows kept tensors in forward; the same again in backward to widen them
+  std::int64_t weights = 0;  // elements on this rank
 };
 
 enum class Phase : std::uint8_t { forward, recompute, backward };

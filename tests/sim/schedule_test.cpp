@@ -16,7 +16,7 @@ constexpr std::int64_t kMilli = 1'000'000'000;  // picoseconds
 
 /// Chunks of which some kept activation is allocated, at most at once.
 std::size_t most_in_flight(const SyntheticStep& step, std::int64_t stage) {
-  const auto played = play_step(step.plan, step.times, false);
+  const auto played = play_step(step.plan, step.times);
   const MemoryTimeline timeline = memory_timeline(step.plan, *played, stage, {});
   std::map<std::pair<int, int>, int> blocks;  // by micro-batch and chunk
   std::size_t most = 0;
@@ -50,12 +50,12 @@ TEST(Pipelines, EvenStagesTakeTheFormulasTime) {
     if (v == 1) {
       for (const ScheduleKind kind : {ScheduleKind::gpipe, ScheduleKind::one_forward_one_backward}) {
         const SyntheticStep step = synthetic_step(kind, layers, p, m, kForward, kBackward);
-        EXPECT_EQ(play_step(step.plan, step.times, false)->end.value, expected);
+        EXPECT_EQ(play_step(step.plan, step.times)->end.value, expected);
       }
     }
     if (m % p == 0) {
       const SyntheticStep step = synthetic_step(ScheduleKind::interleaved, layers, p, m, kForward, kBackward);
-      EXPECT_EQ(play_step(step.plan, step.times, false)->end.value, expected);
+      EXPECT_EQ(play_step(step.plan, step.times)->end.value, expected);
     }
   });
 }
@@ -85,7 +85,7 @@ TEST(Pipelines, EveryBoundaryIsCrossedOncePerMicroBatchAndDirection) {
     const SyntheticStep step =
         synthetic_step(v > 1 ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward, layers, p, m,
                        kForward, kBackward, Seconds(1e-4));
-    const auto played = play_step(step.plan, step.times, false);
+    const auto played = play_step(step.plan, step.times);
     std::size_t forward = 0, backward = 0;
     for (int rank = 0; rank < p; ++rank) {
       forward += played->spans->spans(rank, kSendForward).size();
@@ -108,19 +108,19 @@ TEST(Schedule, AStageThatIsSlowerThanTheOthersSetsThePace) {
   // (3 + 3 + 6) + 5 * 6 = 42 ms.
   const SyntheticStep step =
       synthetic_step(ScheduleKind::one_forward_one_backward, {1, 1, 2}, 3, 6, kForward, kBackward);
-  EXPECT_EQ(play_step(step.plan, step.times, false)->end.value, 42 * kMilli);
+  EXPECT_EQ(play_step(step.plan, step.times)->end.value, 42 * kMilli);
 }
 
 TEST(Schedule, MessagesDelayTheFirstAndLastPassage) {
   // One micro-batch through three stages: 3 forwards, 3 backwards, 4 messages of 0.5 ms: 9 + 2 = 11 ms.
   const SyntheticStep step =
       synthetic_step(ScheduleKind::one_forward_one_backward, {1, 1, 1}, 3, 1, kForward, kBackward, Seconds(0.5e-3));
-  EXPECT_EQ(play_step(step.plan, step.times, false)->end.value, 11 * kMilli);
+  EXPECT_EQ(play_step(step.plan, step.times)->end.value, 11 * kMilli);
 }
 
 TEST(Schedule, UnevenStagesKeepEveryLayer) {
   const SyntheticStep step = synthetic_step(ScheduleKind::interleaved, {3, 1, 2, 2, 1, 4}, 3, 6, kForward, kBackward);
-  const auto played = play_step(step.plan, step.times, false);
+  const auto played = play_step(step.plan, step.times);
   std::int64_t work = 0;
   for (int rank = 0; rank < 3; ++rank)
     for (const Span& span : played->spans->spans(rank, kCompute)) work += (span.end - span.start).value;

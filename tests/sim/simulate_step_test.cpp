@@ -118,7 +118,7 @@ TEST(RandomPlans, FoldingIsExact) {
   for_random_plans([](const Plan& plan) {
     if (plan.world_size() > 64) return;
     const OpTimes times = estimate_op_times(plan);
-    const auto folded = play_step(plan, times, false), unfolded = play_step(plan, times, true);
+    const auto folded = play_step(plan, times), unfolded = play_step(plan, times, {.unfolded = true});
     EXPECT_EQ(folded->end.value, unfolded->end.value);
     EXPECT_EQ(folded->cluster.ranks.size(), static_cast<std::size_t>(plan.parallel.pipeline));
     EXPECT_EQ(unfolded->cluster.ranks.size(), static_cast<std::size_t>(plan.world_size()));
