@@ -1,0 +1,42 @@
+#include "sim/nearest_changes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/sim/plans.h"
+
+namespace reckon {
+namespace {
+
+TEST(NearestChanges, KeepsWhatFitsFastestFirst) {
+  Plan plan = llama2_13b_on_64();
+  plan.batch.micro_batch = 2;
+  plan.batch.global_batch = 32;
+  // Pretend that full recomputation fits slowly, ZeRO-1 fits fast, smaller micro-batches break a rule, nothing else
+  // fits.
+  const auto changes = nearest_changes(plan, [](const Plan& changed) -> std::optional<ChangedPlanResult> {
+    if (changed.batch.micro_batch != 2) return std::nullopt;
+    if (changed.activations.recompute == Recompute::full) return ChangedPlanResult{true, Bytes(5), Seconds(2.0)};
+    if (changed.parallel.zero == 1) return ChangedPlanResult{true, Bytes(7), Seconds(1.0)};
+    return ChangedPlanResult{false, Bytes(100), Seconds(0.5)};
+  });
+  ASSERT_EQ(changes.size(), 2u);
+  EXPECT_EQ(changes[0].overrides, std::vector<std::string>{"parallel.zero=1"});
+  EXPECT_EQ(changes[1].overrides.front(), "activations.recompute=full");
+}
+
+TEST(NearestChanges, ChangesKeepTheNumberOfDevicesAndTheBatch) {
+  const Plan plan = llama2_13b_on_64();
+  int tried = 0;
+  nearest_changes(plan, [&](const Plan& changed) -> std::optional<ChangedPlanResult> {
+    ++tried;
+    EXPECT_EQ(changed.world_size(), plan.world_size());
+    EXPECT_EQ(changed.batch.global_batch, plan.batch.global_batch);
+    return std::nullopt;
+  });
+  EXPECT_GE(tried, 8);
+}
+
+}  // namespace
+}  // namespace reckon
