@@ -37,7 +37,8 @@ TEST(WriteTrace, SlicesOfAThreadNeverOverlapAndStayInTheStep) {
   const double end = simulation.profile.step.seconds.value * 1e6;
   std::map<std::pair<int, int>, double> free;
   int slices = 0;
-  for (const auto& event : trace_of(simulation).at("traceEvents")) {
+  const nlohmann::json trace = trace_of(simulation);
+  for (const auto& event : trace.at("traceEvents")) {
     if (event.at("ph") != "X") continue;
     ++slices;
     double& now = free[{event.at("pid"), event.at("tid")}];
@@ -53,7 +54,8 @@ TEST(WriteTrace, EveryMessageIsAnArrowForwardInTime) {
   const Simulation simulation = small_simulation();
   std::map<int, nlohmann::json> starts;
   int arrows = 0;
-  for (const auto& event : trace_of(simulation).at("traceEvents")) {
+  const nlohmann::json trace = trace_of(simulation);
+  for (const auto& event : trace.at("traceEvents")) {
     if (event.at("ph") == "s") starts[event.at("id")] = event;
     if (event.at("ph") != "f") continue;
     const auto& start = starts.at(event.at("id"));
@@ -66,7 +68,8 @@ TEST(WriteTrace, EveryMessageIsAnArrowForwardInTime) {
 
 TEST(WriteTrace, RanksStreamsAndMemoryAreNamed) {
   std::set<std::string> names;
-  for (const auto& event : trace_of(small_simulation()).at("traceEvents")) {
+  const nlohmann::json trace = trace_of(small_simulation());
+  for (const auto& event : trace.at("traceEvents")) {
     names.insert(event.at("name"));
     if (event.at("ph") == "M" && event.at("args").contains("name"))
       names.insert(event.at("args").at("name").get<std::string>());
