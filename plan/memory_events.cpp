@@ -82,6 +82,7 @@ struct KeptView {
 /// Runs the section forward. `values` is where new storages are numbered: normally value, rerun for a second forward.
 void run_forward(const OpList& list, const KeptSet& set, BlockKind values, int handed_on, Recorder& recorder) {
   const KeptView kept(list, set);
+  const bool first_time = values == BlockKind::value;  // what a second forward makes lives for this backward only
   std::map<int, int> last_use;
   for (std::size_t i = 0; i < list.ops.size(); ++i) {
     for (const int tensor : list.ops[i].inputs) last_use[root_of(list, tensor)] = static_cast<int>(i);
@@ -95,17 +96,17 @@ void run_forward(const OpList& list, const KeptSet& set, BlockKind values, int h
     const int index = static_cast<int>(i);
     for (const int tensor : op.inputs)  // a second input of the section (targets): there before, counted from here
       if (const int root = root_of(list, tensor); live.insert(root).second)
-        recorder.allocate(number(root), held_bytes(list, root), kept.keeps_whole(list, root), index);
+        recorder.allocate(number(root), held_bytes(list, root), first_time && kept.keeps_whole(list, root), index);
     for (const int tensor : op.outputs)
       if (const int root = root_of(list, tensor); live.insert(root).second)
-        recorder.allocate(number(root), held_bytes(list, root), kept.keeps_whole(list, root), index);
+        recorder.allocate(number(root), held_bytes(list, root), first_time && kept.keeps_whole(list, root), index);
     recorder.workspace(op.forward_workspace, index);
     for (const auto& [root, last] : last_use) {
       if (last != index) continue;
       const bool stays = kept.keeps_whole(list, root);
       for (const auto& [name, how] : kept.by_name)
         if (root_of(list, name) == root && (how->encoded || !stays))
-          recorder.allocate(block_number(list, BlockKind::copy, name), how->bytes, true, index);
+          recorder.allocate(block_number(list, BlockKind::copy, name), how->bytes, first_time, index);
       if (!stays && root != handed_on) recorder.free(number(root), index);
     }
   }
