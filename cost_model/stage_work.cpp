@@ -316,7 +316,7 @@ Seconds TimeLedger::exposed() const {
 
 SectionElapsed section_elapsed(const Plan& plan, const OpTimes& times, const SectionTimes& section,
                                Recompute recompute, std::int64_t stage) {
-  const SectionWork work = section_work(plan, times, section, recompute, stage);
+  const SectionWork work = section_work(plan, Links(plan), times, section, recompute, stage);
   return {work.forward.elapsed, work.backward.elapsed};
 }
 
