@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "cost_model/gemm_cost.h"
 #include "plan/choices.h"
+#include "plan/describe_model.h"
 
 namespace reckon {
 
@@ -94,6 +96,8 @@ std::vector<std::string> assumptions(const Plan& plan, const OpTimes& times) {
 
 std::vector<std::string> warnings(const StepProfile& profile) {
   std::vector<std::string> texts;
+  if (std::string unread = unread_fields_warning(profile.plan.model); !unread.empty())
+    texts.push_back(std::move(unread));
   warn_options(profile.plan, texts);
   warn_peak(profile.plan.hardware, texts);
   warn_memory(profile, texts);

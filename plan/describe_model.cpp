@@ -1,5 +1,8 @@
 #include "plan/describe_model.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -52,6 +55,12 @@ std::vector<ComponentParameters> parameters_by_component(const ModelSpec& model)
   add(head_parameters(model), 0);
   std::erase_if(table, [](const ComponentParameters& r) { return r.parameters == 0; });
   return table;
+}
+
+std::string unread_fields_warning(const ModelSpec& model) {
+  if (model.unread_fields.empty()) return {};
+  return fmt::format("the model's config.json has fields that were not understood and are left out: {}",
+                     fmt::join(model.unread_fields, ", "));
 }
 
 }  // namespace reckon

@@ -18,4 +18,7 @@ struct ComponentParameters {
 /// Components in model order, those without weights left out; the parameters sum to count_parameters.
 std::vector<ComponentParameters> parameters_by_component(const ModelSpec& model);
 
+/// A sentence naming the fields of a config.json that were not understood; empty if there are none.
+std::string unread_fields_warning(const ModelSpec& model);
+
 }  // namespace reckon

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "cli/find_configs.h"
+#include "plan/describe_model.h"
 #include "plan/nearest_name.h"
 #include "report/write_catalogue.h"
 
@@ -32,6 +33,7 @@ std::string plans(const Output& output, const ConfigPaths& paths) {
 
 std::string one_model(const std::string& name, const Output& output, const ConfigPaths& paths) {
   const ModelSpec model = load_model(name, paths);
+  if (const std::string unread = unread_fields_warning(model); !unread.empty()) output.warning(unread);
   return output.json() ? models_json({model}) : model_text(model, output.style());
 }
 

@@ -18,6 +18,13 @@ TEST(DescribeModel, ComponentsSumToTheCount) {
   }
 }
 
+TEST(DescribeModel, UnreadFieldsAreNamed) {
+  ModelSpec model;
+  EXPECT_EQ(unread_fields_warning(model), "");
+  model.unread_fields = {"clip_qkv", "strange"};
+  EXPECT_NE(unread_fields_warning(model).find("left out: clip_qkv, strange"), std::string::npos);
+}
+
 TEST(DescribeModel, MixtureByHand) {
   ModelSpec model;
   model.layers = 3;
