@@ -12,6 +12,7 @@
 #include "cli/commands/calibrate.h"
 #include "cli/commands/compare.h"
 #include "cli/commands/plan.h"
+#include "cli/commands/reproduce.h"
 #include "cli/commands/run.h"
 #include "cli/commands/score.h"
 #include "cli/commands/show.h"
@@ -80,6 +81,14 @@ void add_simulate(Parser& parser) {
   add_plan_arguments(command, *options);
   command->add_option("--trace", options->trace, "Write a trace for the Perfetto viewer (ui.perfetto.dev) there");
   command->add_option("--memory-limit", options->memory_limit, "Limit for what a rank allocates, e.g. 40GiB");
+}
+
+void add_reproduce(Parser& parser) {
+  auto [command, options] = add_command<ReproduceOptions>(
+      parser, "reproduce", "The tables of a paper: published, predicted, error", "reproduce agoq", reproduce_command);
+  command->add_option("PAPER", options->paper, "agoq or hsap")
+      ->required()
+      ->check(CLI::IsMember({"agoq", "hsap"}).description(""));
 }
 
 void add_score(Parser& parser) {
@@ -195,6 +204,7 @@ Invocation parse_arguments(int argc, const char* const* argv) {
   add_run(parser);
   add_compare(parser);
   add_calibrate(parser);
+  add_reproduce(parser);
   add_score(parser);
   add_show(parser);
   try {
