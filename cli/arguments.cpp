@@ -15,6 +15,7 @@
 #include "cli/commands/reproduce.h"
 #include "cli/commands/run.h"
 #include "cli/commands/score.h"
+#include "cli/commands/search.h"
 #include "cli/commands/show.h"
 #include "cli/commands/simulate.h"
 #include "cli/commands/version.h"
@@ -81,6 +82,19 @@ void add_simulate(Parser& parser) {
   add_plan_arguments(command, *options);
   command->add_option("--trace", options->trace, "Write a trace for the Perfetto viewer (ui.perfetto.dev) there");
   command->add_option("--memory-limit", options->memory_limit, "Limit for what a rank allocates, e.g. 40GiB");
+}
+
+void add_search(Parser& parser) {
+  auto [command, options] = add_command<SearchCommand>(
+      parser, "search", "Rank every legal plan around a plan's model, hardware and batch; say why the others lose",
+      "search llama2-70b-128xa100 --devices 64 --top 5", search_command);
+  add_plan_arguments(command, *options);
+  command->add_option("--devices", options->devices, "Devices to use (as many as the plan has)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--top", options->top, "Plans to list (10)")->check(CLI::PositiveNumber);
+  command->add_option("--threads", options->threads, "Threads; the result does not depend on them (one per core)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--time-limit", options->time_limit, "Stop after this time, e.g. 30s, with what was found");
 }
 
 void add_reproduce(Parser& parser) {
@@ -201,6 +215,7 @@ Invocation parse_arguments(int argc, const char* const* argv) {
   add_general_options(parser);
   add_plan(parser);
   add_simulate(parser);
+  add_search(parser);
   add_run(parser);
   add_compare(parser);
   add_calibrate(parser);

@@ -1,0 +1,38 @@
+#include "cli/commands/search.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cli/find_configs.h"
+#include "cost_model/search.h"
+#include "plan/parse_quantity.h"
+#include "report/result_json.h"
+#include "report/result_text.h"
+
+namespace reckon {
+
+namespace {
+
+void show_progress(double share) {
+  fmt::print(stderr, "\rsearching {:3.0f} %{}", 100 * share, share >= 1 ? "\n" : "");
+  std::fflush(stderr);
+}
+
+}  // namespace
+
+ExitCode search_command(const SearchCommand& options, const Output& output) {
+  const ConfigPaths paths = find_configs();
+  // The plan itself may break rules or not fit: the search is for one that does not.
+  const Plan plan = load_plan(find_plan(options.plan, paths), options.overrides, paths);
+  SearchOptions how;
+  how.devices = options.devices;
+  how.top = options.top;
+  how.threads = options.threads;
+  if (!options.time_limit.empty()) how.limit = parse_seconds(options.time_limit);
+  if (::isatty(STDERR_FILENO)) how.progress = show_progress;
+  const SearchResult result = search(plan, how);
+  output.result(output.json() ? search_json(result) : search_text(result, output.style()));
+  return result.fits > 0 ? ExitCode::success : ExitCode::does_not_fit;
+}
+
+}  // namespace reckon
