@@ -13,24 +13,71 @@ namespace reckon {
 namespace {
 
 constexpr int kBarWidth = 16;
+constexpr std::size_t kPlansShown = 10, kLongestCell = 20;
 
-std::string overrides_text(const RankedPlan& plan) {
-  std::string text;
-  for (const auto& [key, value] : plan.overrides) text += fmt::format("{}{}={}", text.empty() ? "" : " ", key, value);
-  return text.empty() ? "(the plan as it is)" : text;
+std::string value_of(const RankedPlan& plan, const std::string& key) {
+  for (const auto& [name, value] : plan.overrides)
+    if (name == key) return value;
+  return "";
 }
 
-std::string plan_table(const std::string& title, const std::vector<RankedPlan>& plans, double fastest,
+std::string last_word(const std::string& key) {
+  return key.substr(key.rfind('.') + 1);
+}
+
+std::string shortened(const std::string& text) {
+  return text.size() <= kLongestCell ? text : text.substr(0, kLongestCell - 3) + "...";
+}
+
+/// Keys that not all of the plans agree on: what a table of them must show.
+std::vector<std::string> differing_keys(const std::vector<RankedPlan>& plans) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : plans.front().overrides)
+    if (std::any_of(plans.begin(), plans.end(), [&](const auto& plan) { return value_of(plan, key) != value; }))
+      keys.push_back(key);
+  return keys;
+}
+
+/// "parallel.expert=1 ..." of the keys that all plans agree on.
+std::string common_overrides(const std::vector<RankedPlan>& plans) {
+  const auto differing = differing_keys(plans);
+  std::string text;
+  for (const auto& [key, value] : plans.front().overrides)
+    if (std::find(differing.begin(), differing.end(), key) == differing.end())
+      text += fmt::format("{}{}={}", text.empty() ? "" : " ", key, value);
+  return text;
+}
+
+std::string plan_table(const std::string& title, const std::vector<RankedPlan>& all, double fastest,
                        const TextStyle& style) {
-  if (plans.empty()) return "";
-  Table table({"rank", "step", "tokens/s per device", "MFU", "memory GiB", "fits with", "", title},
-              {true, false, false, false, false, false, true, true});
+  if (all.empty()) return "";
+  const std::vector<RankedPlan> plans(all.begin(), all.begin() + std::min(all.size(), kPlansShown));
+  const auto keys = differing_keys(plans);
+  std::vector<std::string> header = {"rank", "step", "tokens/s", "MFU", "GiB", "fits"};
+  for (const std::string& key : keys) header.push_back(last_word(key));
+  header.emplace_back("");
+  std::vector<bool> left(header.size(), false);
+  left.back() = true;
+  Table table(header, left);
   for (const RankedPlan& plan : plans) {
-    table.add({grouped(plan.rank), with_unit(plan.step), compact(plan.tokens_per_second_per_device), percent(plan.mfu),
-               gib(plan.memory), percent(plan.fit_probability, 0), bar(fastest / plan.step.value, kBarWidth, style),
-               overrides_text(plan)});
+    std::vector<Cell> row = {grouped(plan.rank), with_unit(plan.step), compact(plan.tokens_per_second_per_device),
+                             percent(plan.mfu),  gib(plan.memory),     percent(plan.fit_probability, 0)};
+    for (const std::string& key : keys) row.emplace_back(shortened(value_of(plan, key)));
+    row.emplace_back(bar(fastest / plan.step.value, kBarWidth, style));
+    table.add(row);
   }
-  return table.text(style) + "\n";
+  std::string text = painted(title, Paint::bold, style) + "\n" + table.text(style);
+  if (plans.size() < all.size()) text += fmt::format("and {} more (--json lists all)\n", all.size() - plans.size());
+  if (const std::string common = common_overrides(plans); !common.empty())
+    text += painted(wrapped("all of them: " + common), Paint::dim, style) + "\n";
+  return text + "\n";
+}
+
+std::string rejection_table(const std::vector<Rejection>& rejected, const TextStyle& style) {
+  if (rejected.empty()) return "";
+  Table table({"rejected", "plans"});
+  for (const Rejection& rejection : rejected) table.add({rejection.reason, grouped(rejection.count)});
+  return table.text(style) + "(--json has an example of each)\n";
 }
 
 std::string percent_or_dash(const std::optional<double>& share) {
@@ -96,13 +143,7 @@ std::string search_text(const SearchResult& result, const TextStyle& style) {
   const double fastest = result.plans.empty() ? 0 : result.plans.front().step.value;
   text += plan_table("fastest plans that fit", result.plans, fastest, style);
   text += plan_table("Pareto set: less memory only for more time", result.pareto, fastest, style);
-  if (!result.rejected.empty()) {
-    Table table({"rejected", "plans", "for example"}, {true, false, true});
-    for (const Rejection& rejection : result.rejected)
-      table.add({rejection.reason, grouped(rejection.count), rejection.example});
-    text += table.text(style);
-  }
-  return text;
+  return text + rejection_table(result.rejected, style);
 }
 
 std::string reproduction_text(const ReproductionResult& result, const TextStyle& style) {

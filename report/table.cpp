@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 namespace reckon {
 
 namespace {
+
+constexpr std::size_t kLineWidth = 110;
 
 /// Columns on screen of UTF-8 text: bytes that continue a character take none.
 std::size_t display_width(std::string_view text) {
@@ -44,6 +47,19 @@ std::string bar(double share, int width, const TextStyle& style) {
   std::string text;
   for (int i = 0; i < eighths / 8; ++i) text += "█";
   return text + std::string(kEighths[eighths % 8]);
+}
+
+std::string wrapped(const std::string& text) {
+  std::string lines;
+  std::size_t column = 0;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const bool first = lines.empty();
+    const bool fits = column + 1 + word.size() <= kLineWidth;
+    lines += first ? word : fits ? " " + word : "\n  " + word;
+    column = first ? word.size() : fits ? column + 1 + word.size() : 2 + word.size();
+  }
+  return lines;
 }
 
 Table::Table(std::vector<std::string> header, std::vector<bool> left)

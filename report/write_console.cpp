@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 #include "report/format_quantity.h"
 #include "report/profile_json.h"
@@ -16,7 +15,6 @@ namespace {
 constexpr std::size_t kStagesShown = 8;
 constexpr std::size_t kComponentsShown = 10;
 constexpr std::size_t kAssumptionsShown = 3;
-constexpr std::size_t kLineWidth = 110;
 constexpr int kBarWidth = 20;
 
 struct MemoryLine {
@@ -138,20 +136,6 @@ std::string traffic_table(const std::vector<TrafficEntry>& traffic, const TextSt
     table.add(
         {entry.group, entry.collective, entry.dtype, grouped(entry.calls), with_unit(Bytes(entry.bytes_per_rank))});
   return table.text(style) + "\n";
-}
-
-/// At most kLineWidth columns, following lines indented.
-std::string wrapped(const std::string& text) {
-  std::string lines;
-  std::size_t column = 0;
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    const bool first = lines.empty();
-    const bool fits = column + 1 + word.size() <= kLineWidth;
-    lines += first ? word : fits ? " " + word : "\n  " + word;
-    column = first ? word.size() : fits ? column + 1 + word.size() : 2 + word.size();
-  }
-  return lines;
 }
 
 std::string assumption_lines(const std::vector<std::string>& assumptions, const TextStyle& style) {

@@ -72,7 +72,9 @@ TEST(Commands, APredictionComparedWithItselfHasNoError) {
       "reckon plan " + kTiny + " --json >a.json && reckon compare a.json a.json --json --tolerance 0";
   const CommandResult result = run_command(line, folder.path());
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  for (const auto& row : nlohmann::json::parse(result.out)["rows"]) EXPECT_EQ(row["error"], 0.0) << row.dump();
+  const auto comparison = nlohmann::json::parse(result.out);
+  ASSERT_FALSE(comparison["rows"].empty());
+  for (const auto& row : comparison["rows"]) EXPECT_EQ(row["error"], 0.0) << row.dump();
 }
 
 TEST(Commands, CompareExitsWithFiveBeyondTheTolerance) {

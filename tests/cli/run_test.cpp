@@ -54,11 +54,13 @@ TEST_F(Run, WritesEveryFileOfTheContract) {
 TEST_F(Run, StatesAndTrafficArePredictedExactly) {
   ASSERT_EQ(run("--backend threads").exit_code, 0);
   int rows = 0;
-  for (const json& row : document("comparison.json")["rows"]) {
+  const json comparison = document("comparison.json");
+  for (const json& row : comparison["rows"]) {
     const std::string quantity = row["quantity"];
-    const bool exact = quantity.starts_with("traffic.") || quantity.ends_with(".parameters") ||
-                       quantity.ends_with(".gradients") || quantity.ends_with(".optimizer");
-    if (exact) EXPECT_EQ(row["predicted"], row["measured"]) << row.dump();
+    const bool state =
+        quantity.ends_with(".parameters") || quantity.ends_with(".gradients") || quantity.ends_with(".optimizer");
+    const bool exact = quantity.starts_with("traffic.") || (quantity.starts_with("memory.") && state);
+    EXPECT_TRUE(!exact || row["predicted"] == row["measured"]) << row.dump();
     rows += exact;
   }
   EXPECT_GE(rows, 5);
