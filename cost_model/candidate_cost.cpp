@@ -5,6 +5,7 @@
 
 #include "cost_model/memory.h"
 #include "cost_model/op_cost.h"
+#include "cost_model/stage_work.h"
 #include "plan/pipeline_schedule.h"
 
 namespace reckon {
@@ -59,6 +60,7 @@ Sharing make_sharing(Plan plan) {
     sharing.weight_bytes[i] = weight_bytes(plan, sharing.weights[i].total());
     sharing.gradient_bytes[i] = gradient_bytes(plan, sharing.weights[i].total());
   }
+  sharing.rules = overlap_rules(plan);
   sharing.communicators = plan.hardware.device.is_cpu ? Bytes(0) : communicator_bytes(plan, 0);
   sharing.plan = std::move(plan);
   return sharing;
@@ -260,7 +262,8 @@ CandidateModel::StageSeconds CandidateModel::chunk_seconds(const Candidate& cand
                                                            ShapeCosts& shape, std::int64_t stage,
                                                            const Chunk& chunk) const {
   struct Timed {
-    double count, forward, backward, gather, reduce;
+    double count, gather, reduce;
+    SectionCost* cost;
   };
   const Run all[] = {{Section::embedding, false, chunk.embedding},
                      {Section::dense_layer, true, chunk.again_dense},
@@ -273,30 +276,26 @@ CandidateModel::StageSeconds CandidateModel::chunk_seconds(const Candidate& cand
   StageSeconds sum;
   for (const Run& run : all) {
     if (run.count == 0) continue;
-    const SectionCost& cost =
+    SectionCost& cost =
         shape.cost(run.section, {run.again ? candidate.recompute : Recompute::none, candidate.storage, bits(stage)});
     const auto section = static_cast<std::size_t>(run.section);
-    runs[count++] = {static_cast<double>(run.count), cost.forward, cost.backward, sharing.times.section_gather[section],
-                     sharing.times.section_reduce[section]};
+    runs[count++] = {static_cast<double>(run.count), sharing.times.section_gather[section],
+                     sharing.times.section_reduce[section], &cost};
     sum.forward += runs[count - 1].count * cost.forward;
     sum.backward += runs[count - 1].count * cost.backward;
   }
   if (candidate.zero < 2 || count == 0) return sum;
   // While a section computes, the next one's weights arrive and the previous one's gradients leave.
-  const auto excess = [&](double compute, double communication) {
-    return communication > 0 ? overlapped_seconds(base_, compute, communication) - compute : 0.0;
-  };
   for (std::size_t i = 0; i < count; ++i) {
     const Timed& run = runs[i];
     const double after = i + 1 < count ? runs[i + 1].gather : 0;
-    sum.forward += (run.count - 1) * excess(run.forward, run.gather) + excess(run.forward, after);
     const double above = i + 1 < count ? runs[i + 1].reduce : 0, below = i > 0 ? runs[i - 1].gather : 0;
-    if (run.count == 1) {
-      sum.backward += excess(run.backward, below + above);
-    } else {
-      sum.backward += excess(run.backward, run.gather + above) + excess(run.backward, below + run.reduce) +
-                      (run.count - 2) * excess(run.backward, run.gather + run.reduce);
-    }
+    const auto forward = [&](double transfer) { return run.cost->forward_excess(sharing.rules, transfer); };
+    const auto backward = [&](double transfer) { return run.cost->backward_excess(sharing.rules, transfer); };
+    sum.forward += (run.count - 1) * forward(run.gather) + forward(after);
+    sum.backward += run.count == 1 ? backward(below + above)
+                                   : backward(run.gather + above) + backward(below + run.reduce) +
+                                         (run.count - 2) * backward(run.gather + run.reduce);
   }
   sum.forward += runs[0].gather;
   sum.backward += runs[count - 1].gather + runs[0].reduce;
@@ -339,18 +338,17 @@ double CandidateModel::step_seconds(const Candidate& candidate, const Sharing& s
       break;
   }
   // Reduction behind the last backward; stage 0 ends last, the last stage earlier by everybody else's backward.
-  double ready = pipeline, optimizer = 0, gather = 0;
+  double ready = pipeline, end_of_step = 0;
   for (std::size_t i = 0; i < 3; ++i) {
     const StateTimes::Stage& s = state.stages[i];
-    optimizer = std::max(optimizer, s.optimizer);
-    gather = std::max(gather, s.gather);
+    end_of_step = std::max(end_of_step, s.optimizer + s.gather);
     if (candidate.zero >= 2 || s.reduce <= 0 || i == 1) continue;
     const double own = i == 0 ? first_backward : last_backward;
     const double hidden = s.reduce * (s.buckets - 1) / s.buckets, tail = s.reduce / s.buckets;
     const double end = i == 0 ? pipeline : pipeline - (backward_sum - last_backward);
     ready = std::max(ready, end + overlapped_seconds(base_, own, hidden) - own + tail);
   }
-  return ready + state.tied_reduce + optimizer + gather;
+  return ready + state.tied_reduce + end_of_step;
 }
 
 }  // namespace reckon

@@ -36,6 +36,7 @@ struct Sharing {
   StateTimes times;
   std::array<WeightElements, 4> weights;  // by Section
   std::array<Bytes, 4> weight_bytes, gradient_bytes;
+  OverlapRules rules;
   Bytes communicators;
 };
 Sharing make_sharing(Plan plan);

@@ -21,6 +21,17 @@ const SectionTimes& section_times(const OpTimes& times, Section section) {
 
 }  // namespace
 
+double SectionCost::excess(std::vector<Known>& known, const std::vector<OverlapPhase>& phases, double alone,
+                           const OverlapRules& rules, double background) {
+  if (background <= 0) return 0;
+  for (const Known& one : known)
+    if (one.background == background && one.between_nodes == rules.background_between_nodes) return one.excess;
+  Seconds left(background);
+  const Seconds beside = run_beside(phases, rules, left);
+  known.push_back({background, (beside + left).value - alone, rules.background_between_nodes});
+  return known.back().excess;
+}
+
 ShapeCosts::ShapeCosts(Plan plan)
     : plan_(std::move(plan)),
       work_(single_document_work(plan_)),
@@ -63,13 +74,16 @@ const SectionMemory& ShapeCosts::memory(Section section, const Treatment& treatm
   return found.memory;
 }
 
-const SectionCost& ShapeCosts::cost(Section section, const Treatment& treatment) {
+SectionCost& ShapeCosts::cost(Section section, const Treatment& treatment) {
   Cell& found = cell(section, treatment);
   if (!found.has_cost) {
     if (!times_) times_ = estimate_op_times(plan_, work_);
-    const SectionElapsed elapsed =
+    SectionElapsed elapsed =
         section_elapsed(treated(treatment), *times_, section_times(*times_, section), treatment.recompute, 0);
-    found.cost = {elapsed.forward.value, elapsed.backward.value};
+    found.cost.forward = elapsed.forward.value;
+    found.cost.backward = elapsed.backward.value;
+    found.cost.forward_phases = std::move(elapsed.forward_phases);
+    found.cost.backward_phases = std::move(elapsed.backward_phases);
     found.has_cost = true;
   }
   return found.cost;

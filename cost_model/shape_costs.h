@@ -8,14 +8,34 @@
 #include <optional>
 #include <vector>
 
+#include "cost_model/overlap_walk.h"
 #include "cost_model/search_space.h"
 #include "cost_model/section_memory.h"
 #include "plan/op_times.h"
 
 namespace reckon {
 
-struct SectionCost {
+class SectionCost {
+ public:
   double forward = 0, backward = 0;  // seconds; backward with recomputation and storage passes
+  std::vector<OverlapPhase> forward_phases, backward_phases;
+
+  /// Seconds by which a transfer of `background` seconds beside the section, waited for at its end, makes it longer.
+  double forward_excess(const OverlapRules& rules, double background) {
+    return excess(forward_known_, forward_phases, forward, rules, background);
+  }
+  double backward_excess(const OverlapRules& rules, double background) {
+    return excess(backward_known_, backward_phases, backward, rules, background);
+  }
+
+ private:
+  struct Known {
+    double background, excess;
+    bool between_nodes;
+  };
+  static double excess(std::vector<Known>& known, const std::vector<OverlapPhase>& phases, double alone,
+                       const OverlapRules& rules, double background);
+  std::vector<Known> forward_known_, backward_known_;  // few: one for each way to share the weights out
 };
 
 /// How a section's activations are treated: recompute mode, storage choice, and its width where that is block-scaled.
@@ -31,7 +51,7 @@ class ShapeCosts {
   explicit ShapeCosts(Plan plan);
 
   const SectionMemory& memory(Section section, const Treatment& treatment);
-  const SectionCost& cost(Section section, const Treatment& treatment);
+  SectionCost& cost(Section section, const Treatment& treatment);
   const Plan& plan() const { return plan_; }
   Bytes token_bytes() const { return token_bytes_; }        // of one micro-batch in flight
   Bytes constant_bytes() const { return constant_bytes_; }  // for the whole run

@@ -314,10 +314,14 @@ Seconds TimeLedger::exposed() const {
   return total;
 }
 
-SectionElapsed section_elapsed(const Plan& plan, const OpTimes& times, const SectionTimes& section,
-                               Recompute recompute, std::int64_t stage) {
+SectionElapsed section_elapsed(const Plan& plan, const OpTimes& times, const SectionTimes& section, Recompute recompute,
+                               std::int64_t stage) {
   const SectionWork work = section_work(plan, Links(plan), times, section, recompute, stage);
-  return {work.forward.elapsed, work.backward.elapsed};
+  return {work.forward.elapsed, work.backward.elapsed, work.forward.phases, work.backward.phases};
+}
+
+OverlapRules overlap_rules(const Plan& plan) {
+  return Links(plan).rules();
 }
 
 std::vector<ChunkLayers> chunk_layers(const Plan& plan, std::int64_t stage) {

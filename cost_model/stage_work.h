@@ -58,9 +58,11 @@ std::vector<ChunkLayers> chunk_layers(const Plan& plan, std::int64_t stage);
 /// Elapsed seconds of one section with its storage passes and recomputation, without ZeRO's gathers and reductions.
 struct SectionElapsed {
   Seconds forward, backward;
+  std::vector<OverlapPhase> forward_phases, backward_phases;  // for what runs beside them
 };
-SectionElapsed section_elapsed(const Plan& plan, const OpTimes& times, const SectionTimes& section,
-                               Recompute recompute, std::int64_t stage);
+OverlapRules overlap_rules(const Plan& plan);
+SectionElapsed section_elapsed(const Plan& plan, const OpTimes& times, const SectionTimes& section, Recompute recompute,
+                               std::int64_t stage);
 
 /// Work of every pipeline rank. `recompute_layers` of the plan must be resolved.
 std::vector<StageWork> stage_works(const Plan& plan, const OpTimes& times);

@@ -110,7 +110,7 @@ TEST(CandidateCost, MemoryEqualsTheFullPredictionButForSlack) {
 // message delays cost (hardware notes: up to 7 % for single plans, 1 to 2 % on average).
 TEST(CandidateCost, TimeIsCloseToTheFullPrediction) {
   std::mt19937 random(6);
-  double sum = 0, worst = 0, worst_single = 0;
+  double sum = 0, worst = 0, worst_single = 0, worst_sharded = 0;
   int count = 0;
   for (Plan base : {searched(llama2_13b(4096), 64), searched(llama3_8b(8192), 64)})
     for (int trial = 0; trial < 120; ++trial) {
@@ -123,13 +123,14 @@ TEST(CandidateCost, TimeIsCloseToTheFullPrediction) {
       const double error = std::abs(evaluated.cost.seconds / full - 1);
       sum += error;
       ++count;
-      (candidate.degrees.pipeline == 1 ? worst_single : worst) =
-          std::max(candidate.degrees.pipeline == 1 ? worst_single : worst, error);
+      double& largest = candidate.degrees.pipeline > 1 ? worst : candidate.zero < 2 ? worst_single : worst_sharded;
+      largest = std::max(largest, error);
       EXPECT_LT(error, 0.1) << text_of(overrides_of(base, candidate)) << ": " << evaluated.cost.seconds << " for "
                             << full;
     }
   EXPECT_LT(sum / count, 0.01);
-  EXPECT_LT(worst_single, 1e-6);
+  EXPECT_LT(worst_single, 0.02);   // the reduction behind the last backward is not walked bucket by bucket
+  EXPECT_LT(worst_sharded, 1e-6);  // gradients are reduced inside every backward
   RecordProperty("worst", std::to_string(worst));
 }
 
