@@ -4,10 +4,10 @@
 // 8x1.
 //
 // seconds(S, topology, rho) = constant + linear * A(S) + attention * rho * B(S) + ring(S, topology) * share
-// with A, B from the plan's op times; ring = a S + b S^2 per topology: transfer, and imbalance of a causal row. Packing
-// and Batching compute and move a whole causal row (rho = share = 1). HSAP computes the pairs inside documents and
-// moves what they need: of equal documents in order, a rank receives about the share rho of a full ring (methods of
-// docs/ packing.md: 7 documents on 2, 4, 8 ranks need 0.14, 0.14, 0.16 of it).
+// with A, B from the plan's op times; ring = a + b S^2 per topology: the exchange's steps, and imbalance of a causal
+// row. Packing and Batching compute and move a whole causal row (rho = share = 1). HSAP computes the pairs inside
+// documents and moves what they need: of equal documents in order, a rank receives about the share rho of a full ring
+// (methods of docs/ packing.md: 7 documents on 2, 4, 8 ranks need 0.14, 0.14, 0.16 of it).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -102,7 +102,7 @@ struct Fit {
     const auto found = ring.find(topology);
     if (found == ring.end()) return 0.0;
     const auto x = static_cast<double>(length) / 16.0;
-    return moved * found->second[0] * x + visible * found->second[1] * x * x;
+    return moved * found->second[0] + visible * found->second[1] * x * x;
   }
   double seconds(const PaperRow& row) const {
     const double visible = row.method == "HSAP" ? rho.at(row.length) : 1.0;
@@ -130,13 +130,13 @@ void fit_compute(const std::vector<PaperRow>& rows, Fit& fit) {
   fit.attention = determinant(0, 1, 3) / whole;
 }
 
-/// a S + b S^2 by relative least squares on the Packing rows of a topology; neither is negative.
+/// a + b S^2 by relative least squares on the Packing rows of a topology; neither is negative.
 void fit_ring(const std::vector<PaperRow>& rows, const std::string& topology, Fit& fit) {
   double xx = 0, xy = 0, yy = 0, xt = 0, yt = 0;
   for (const std::int64_t length : kLengths) {
     const PaperRow& row = find_row(rows, "Packing", length, topology);
     const double weight = 1.0 / row.seconds(), s = static_cast<double>(length) / 16.0;
-    const double x = s * weight, y = s * s * weight, t = (row.seconds() - fit.one_node(length, 1.0)) * weight;
+    const double x = weight, y = s * s * weight, t = (row.seconds() - fit.one_node(length, 1.0)) * weight;
     xx += x * x;
     xy += x * y;
     yy += y * y;
@@ -177,7 +177,7 @@ std::vector<FittedConstant> constants(const Fit& fit) {
   for (const auto& [topology, ab] : fit.ring) {
     const std::vector<std::string> rows{"Packing 16K " + topology, "Packing 32K " + topology,
                                         "Packing 64K " + topology};
-    list.push_back({"ring " + topology + ", seconds per 16K tokens", ab[0], rows});
+    list.push_back({"ring " + topology + ", seconds of its steps", ab[0], rows});
     list.push_back({"ring " + topology + ", seconds per (16K tokens)^2", ab[1], rows});
   }
   for (const std::int64_t length : kLengths) {

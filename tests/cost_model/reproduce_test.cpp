@@ -40,7 +40,7 @@ TEST(ReproduceHsap, PredictedRowsAndOrderOfMethods) {
   const ReproductionResult result = reproduce_hsap(paths());
   ASSERT_EQ(result.rows.size(), 36u);
   EXPECT_LT(result.summary.at("hsap_32k_64k_mape"), 0.05);
-  EXPECT_LT(result.summary.at("hsap_32k_64k_worst"), 0.085);
+  EXPECT_LT(result.summary.at("hsap_32k_64k_worst"), 0.08);
   EXPECT_LT(result.summary.at("batching_32k_64k_mape"), 0.06);
   EXPECT_EQ(result.summary.at("order_right_of_8"), 8.0);
 }
