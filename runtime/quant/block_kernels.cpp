@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "runtime/quant/with_format.h"
 
@@ -80,11 +81,125 @@ template <int N>
   }
 }
 
-}  // namespace
-
-RECKON_CPU_CLONES void widen(const Bf16Bits* values, std::int64_t count, float* out) {
-  for (std::int64_t i = 0; i < count; ++i) out[i] = float_of_bf16(values[i]);
+[[gnu::always_inline]] inline float load(float value) {
+  return value;
 }
+[[gnu::always_inline]] inline float load(Bf16Bits bits) {
+  return float_of_bf16(bits);
+}
+
+/// Calls `action(index, start, length)` for every block of a run. With ShortBlocks, short lengths are compile-time
+/// constants, because a loop of unknown length costs more than they have elements; it multiplies the code, so only the
+/// formats that are defined with short blocks ask for it.
+template <bool ShortBlocks, class Action>
+[[gnu::always_inline]] inline void for_blocks(std::int64_t count, int block, Action action) {
+  const auto run = [&](auto length) __attribute__((always_inline)) {
+    const std::int64_t step = length;
+    std::int64_t index = 0, start = 0;
+    for (; start + step <= count; ++index, start += step) action(index, start, length);
+    if (start < count) action(index, start, count - start);
+  };
+  if constexpr (ShortBlocks) {
+    if (block == 16) return run(std::integral_constant<std::int64_t, 16>{});
+    if (block == 32) return run(std::integral_constant<std::int64_t, 32>{});
+  }
+  run(static_cast<std::int64_t>(block));
+}
+
+[[gnu::always_inline]] inline std::uint32_t magnitude_bits(float value) {
+  return bits_of(value) & kMagnitude;
+}
+[[gnu::always_inline]] inline std::uint16_t magnitude_bits(Bf16Bits bits) {
+  return static_cast<std::uint16_t>(bits & 0x7fffu);
+}
+[[gnu::always_inline]] inline std::uint32_t as_fp32(std::uint32_t magnitude) {
+  return magnitude;
+}
+[[gnu::always_inline]] inline std::uint32_t as_fp32(std::uint16_t magnitude) {
+  return static_cast<std::uint32_t>(magnitude) << 16;
+}
+
+template <class Value, class Length>
+[[gnu::always_inline]] inline std::uint32_t largest_magnitude(const Value* values, Length length) {
+  decltype(magnitude_bits(values[0])) largest = 0;
+  for (std::int64_t i = 0; i < length; ++i) {
+    const auto magnitude = magnitude_bits(values[i]);
+    largest = largest < magnitude ? magnitude : largest;
+  }
+  return as_fp32(largest);
+}
+
+/// Numbers compare as their bits do when negative ones are flipped.
+[[gnu::always_inline]] inline std::int32_t ordered_bits(float value) {
+  const auto bits = static_cast<std::int32_t>(bits_of(value));
+  return bits ^ ((bits >> 31) & 0x7fffffff);
+}
+[[gnu::always_inline]] inline float number_of(std::int32_t ordered) {
+  return float_of(static_cast<std::uint32_t>(ordered ^ ((ordered >> 31) & 0x7fffffff)));
+}
+
+template <class Value>
+[[gnu::always_inline]] inline void find_ranges(const Value* values, std::int64_t count, int block, bool affine,
+                                               BlockRange* ranges) {
+  for_blocks<true>(
+      count, block, [&](std::int64_t index, std::int64_t start, auto length) __attribute__((always_inline)) {
+        ranges[index] = {largest_magnitude(values + start, length), 0.0f, 0.0f};
+      });
+  if (!affine) return;
+  for_blocks<false>(
+      count, block, [&](std::int64_t index, std::int64_t start, auto length) __attribute__((always_inline)) {
+        std::int32_t lowest = std::numeric_limits<std::int32_t>::max();
+        std::int32_t highest = std::numeric_limits<std::int32_t>::min();
+        for (std::int64_t i = 0; i < length; ++i) {
+          const std::int32_t ordered = ordered_bits(load(values[start + i]));
+          lowest = ordered < lowest ? ordered : lowest;
+          highest = highest < ordered ? ordered : highest;
+        }
+        ranges[index].lowest = number_of(lowest);
+        ranges[index].highest = number_of(highest);
+      });
+}
+
+template <class Value>
+[[gnu::always_inline]] inline std::uint32_t find_largest_finite(const Value* values, std::int64_t count) {
+  std::uint32_t largest = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint32_t magnitude = bits_of(load(values[i])) & kMagnitude;
+    const std::uint32_t finite = magnitude < kInfinity ? magnitude : 0u;
+    largest = largest < finite ? finite : largest;
+  }
+  return largest;
+}
+
+template <class Value>
+[[gnu::always_inline]] inline void encode(NumberFormat format, const Value* values, std::int64_t count, int block,
+                                          const BlockScale* scales, RunRounding rounding, std::uint8_t* codes) {
+  with_format(
+      format, [&](auto element) __attribute__((always_inline)) {
+        using Format = decltype(element);
+        for_blocks<std::is_same_v<Format, Fp4E2M1>>(
+            count, block, [&](std::int64_t index, std::int64_t start, auto length) __attribute__((always_inline)) {
+              const BlockScale scale = scales[index];
+              const Value* from = values + start;
+              std::uint8_t* to = codes + start;
+              if (scale.inverse == 0.0f) {  // also where values are not finite: all codes are those of zero
+                for (std::int64_t i = 0; i < length; ++i)
+                  to[i] = static_cast<std::uint8_t>(Format::encode(0.0f, NearestEven{}));
+              } else if (rounding.rounding == Rounding::nearest_even) {
+                for (std::int64_t i = 0; i < length; ++i)
+                  to[i] = static_cast<std::uint8_t>(encode_scaled<Format>(load(from[i]), scale, NearestEven{}));
+              } else {
+                const std::uint64_t first = rounding.first + static_cast<std::uint64_t>(start);
+                for (std::int64_t i = 0; i < length; ++i) {
+                  const Stochastic round{random_bits(rounding.seed, first + static_cast<std::uint64_t>(i))};
+                  to[i] = static_cast<std::uint8_t>(encode_scaled<Format>(load(from[i]), scale, round));
+                }
+              }
+            });
+      });
+}
+
+}  // namespace
 
 RECKON_CPU_CLONES void narrow(const float* values, std::int64_t count, Bf16Bits* out) {
   for (std::int64_t i = 0; i < count; ++i) out[i] = bf16_of(values[i]);
@@ -94,65 +209,48 @@ RECKON_CPU_CLONES void add(const float* values, std::int64_t count, float* sums)
   for (std::int64_t i = 0; i < count; ++i) sums[i] += values[i];
 }
 
-RECKON_CPU_CLONES BlockRange range_of(const float* values, std::int64_t count, bool affine) {
-  std::uint32_t largest = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::uint32_t magnitude = bits_of(values[i]) & kMagnitude;
-    largest = largest < magnitude ? magnitude : largest;
-  }
-  if (!affine) return {largest, 0.0f, 0.0f};
-  // As integers in the order of the numbers, so that the minimum does not depend on the order of comparisons.
-  std::int32_t lowest = std::numeric_limits<std::int32_t>::max(), highest = std::numeric_limits<std::int32_t>::min();
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto bits = static_cast<std::int32_t>(bits_of(values[i]));
-    const std::int32_t ordered = bits ^ ((bits >> 31) & 0x7fffffff);
-    lowest = ordered < lowest ? ordered : lowest;
-    highest = highest < ordered ? ordered : highest;
-  }
-  const auto number = [](std::int32_t ordered) __attribute__((always_inline)) {
-    return float_of(static_cast<std::uint32_t>(ordered ^ ((ordered >> 31) & 0x7fffffff)));
-  };
-  return {largest, number(lowest), number(highest)};
+RECKON_CPU_CLONES void ranges_of(const float* values, std::int64_t count, int block, bool affine, BlockRange* ranges) {
+  find_ranges(values, count, block, affine, ranges);
+}
+
+RECKON_CPU_CLONES void ranges_of(const Bf16Bits* values, std::int64_t count, int block, bool affine,
+                                 BlockRange* ranges) {
+  find_ranges(values, count, block, affine, ranges);
 }
 
 RECKON_CPU_CLONES std::uint32_t largest_finite(const float* values, std::int64_t count) {
-  std::uint32_t largest = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::uint32_t magnitude = bits_of(values[i]) & kMagnitude;
-    const std::uint32_t finite = magnitude < kInfinity ? magnitude : 0u;
-    largest = largest < finite ? finite : largest;
-  }
-  return largest;
+  return find_largest_finite(values, count);
 }
 
-RECKON_CPU_CLONES void encode_block(NumberFormat format, const float* values, std::int64_t count,
-                                    const BlockScale& block, Rounding rounding, std::uint64_t seed, std::uint64_t first,
-                                    std::uint8_t* codes) {
-  const BlockScale scale = block;
+RECKON_CPU_CLONES std::uint32_t largest_finite(const Bf16Bits* values, std::int64_t count) {
+  return find_largest_finite(values, count);
+}
+
+RECKON_CPU_CLONES void encode_run(NumberFormat format, const float* values, std::int64_t count, int block,
+                                  const BlockScale* scales, RunRounding rounding, std::uint8_t* codes) {
+  encode(format, values, count, block, scales, rounding, codes);
+}
+
+RECKON_CPU_CLONES void encode_run(NumberFormat format, const Bf16Bits* values, std::int64_t count, int block,
+                                  const BlockScale* scales, RunRounding rounding, std::uint8_t* codes) {
+  encode(format, values, count, block, scales, rounding, codes);
+}
+
+RECKON_CPU_CLONES void decode_run(NumberFormat format, const std::uint8_t* codes, std::int64_t count, int block,
+                                  const float* scales, const float* minimums, float* out) {
   with_format(
       format, [&](auto element) __attribute__((always_inline)) {
         using Format = decltype(element);
-        if (rounding == Rounding::nearest_even) {
-          for (std::int64_t i = 0; i < count; ++i)
-            codes[i] = static_cast<std::uint8_t>(encode_element<Format>(values[i], scale, NearestEven{}));
-        } else {
-          for (std::int64_t i = 0; i < count; ++i) {
-            const Stochastic round{random_bits(seed, first + static_cast<std::uint64_t>(i))};
-            codes[i] = static_cast<std::uint8_t>(encode_element<Format>(values[i], scale, round));
-          }
-        }
+        for_blocks<std::is_same_v<Format, Fp4E2M1>>(
+            count, block, [&](std::int64_t index, std::int64_t start, auto length) __attribute__((always_inline)) {
+              const float scale = scales[index], minimum = Format::kAffine ? minimums[index] : 0.0f;
+              for (std::int64_t i = 0; i < length; ++i)
+                out[start + i] = decode_element<Format>(codes[start + i], scale, minimum);
+            });
       });
 }
 
-RECKON_CPU_CLONES void decode_block(NumberFormat format, const std::uint8_t* codes, std::int64_t count, float scale,
-                                    float minimum, float* out) {
-  with_format(
-      format, [&](auto element) __attribute__((always_inline)) {
-        for (std::int64_t i = 0; i < count; ++i) out[i] = decode_element<decltype(element)>(codes[i], scale, minimum);
-      });
-}
-
-RECKON_CPU_CLONES void pack_codes(int bits, std::uint8_t* codes, std::int64_t count, std::byte* out) {
+RECKON_CPU_CLONES void pack_codes(int bits, const std::uint8_t* codes, std::int64_t count, std::byte* out) {
   switch (bits) {
     case 2: return pack<2>(codes, count, out);
     case 3: return pack<3>(codes, count, out);

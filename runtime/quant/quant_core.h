@@ -178,7 +178,7 @@ struct NormalFloat4 {
   static constexpr bool kAffine = false;
   static constexpr float kLargest = 1.0f;
 
-  RECKON_HOST_DEVICE static constexpr float decode(std::uint32_t code) {
+  static constexpr float level(std::uint32_t code) {
     constexpr float kLevels[16] = {-1.0f,
                                    -0.6961928009986877f,
                                    -0.5250730514526367f,
@@ -195,16 +195,45 @@ struct NormalFloat4 {
                                    0.5626170039176941f,
                                    0.7229568362236023f,
                                    1.0f};
-    return kLevels[code & 15u];
+    return kLevels[code];
   }
-  /// The middle between two levels, as FP32, decides; on it the even code wins.
-  RECKON_HOST_DEVICE static constexpr std::uint32_t encode(float value, NearestEven) {
-    std::uint32_t code = 0;
-    for (std::uint32_t level = 1; level < 16; ++level) {
-      const float middle = 0.5f * (decode(level - 1) + decode(level));
-      code += level % 2 == 0 ? (value >= middle ? 1u : 0u) : (value > middle ? 1u : 0u);
+  /// `value` lies above the middle of levels `upper` - 1 and `upper`, rounded to FP32, exactly if it exceeds this; on
+  /// the middle itself the even code wins.
+  static constexpr float threshold(std::uint32_t upper) {
+    const float middle = 0.5f * (level(upper - 1) + level(upper));
+    const std::uint32_t next_below = bits_of(middle) + (middle > 0.0f ? -1u : 1u);
+    return upper % 2 == 0 ? float_of(next_below) : middle;
+  }
+
+  // Lookup and search as choices between constants, bit by bit from the top: vectorises, and needs no table on a
+  // device.
+  template <std::uint32_t Bit = 8, std::uint32_t Known = 0>
+  RECKON_HOST_DEVICE static constexpr float decode(std::uint32_t code) {
+    if constexpr (Bit == 0) {
+      constexpr float kLevel = level(Known);
+      return kLevel;
+    } else {
+      const float high = decode<Bit / 2, Known | Bit>(code), low = decode<Bit / 2, Known>(code);
+      return (code & Bit) != 0 ? high : low;
     }
-    return code;
+  }
+  /// The threshold that decides bit `Bit` once the higher bits are those of `code`.
+  template <std::uint32_t Bit, std::uint32_t Higher = 8, std::uint32_t Known = 0>
+  RECKON_HOST_DEVICE static constexpr float threshold_below(std::uint32_t code) {
+    if constexpr (Higher == Bit) {
+      constexpr float kThreshold = threshold(Known | Bit);
+      return kThreshold;
+    } else {
+      const float high = threshold_below<Bit, Higher / 2, (Known | Higher)>(code);
+      const float low = threshold_below<Bit, Higher / 2, Known>(code);
+      return (code & Higher) != 0 ? high : low;
+    }
+  }
+  RECKON_HOST_DEVICE static constexpr std::uint32_t encode(float value, NearestEven) {
+    std::uint32_t code = value > threshold_below<8>(0) ? 8u : 0u;
+    code |= value > threshold_below<4>(code) ? 4u : 0u;
+    code |= value > threshold_below<2>(code) ? 2u : 0u;
+    return code | (value > threshold_below<1>(code) ? 1u : 0u);
   }
   RECKON_HOST_DEVICE static constexpr std::uint32_t encode(float value, Stochastic round) {
     const float clamped = smaller(larger(value, -1.0f), 1.0f);
@@ -280,10 +309,12 @@ struct BlockRange {
   float lowest, highest;            // affine only
 };
 
-/// Lowers the scale until the block's extreme value is finite.
+/// Lowers the scale until the block's extreme value is finite. It is where no element reaches 2^125, because a scale is
+/// less than twice what is needed.
 template <class Format>
-RECKON_HOST_DEVICE constexpr std::uint32_t finite_scale(ScaleType type, std::uint32_t bits, float factor,
-                                                        float minimum) {
+RECKON_HOST_DEVICE constexpr std::uint32_t finite_scale(ScaleType type, std::uint32_t bits, float factor, float minimum,
+                                                        std::uint32_t largest_magnitude) {
+  if (largest_magnitude < bits_of(power_of_two(125))) return bits;
   while (bits > 0 && !is_finite(decode_scale(type, bits) * factor * Format::kLargest + minimum)) --bits;
   return bits;
 }
@@ -304,7 +335,8 @@ RECKON_HOST_DEVICE constexpr BlockScale block_scale(BlockRange range, ScaleType 
   if (Format::kAffine) ideal = (range.highest - block.minimum) / Format::kLargest;
   const float needed = ideal / factor;
   if (!(needed >= power_of_two(-126))) return block;
-  block.scale_bits = finite_scale<Format>(type, scale_at_least(type, needed), factor, block.minimum);
+  block.scale_bits =
+      finite_scale<Format>(type, scale_at_least(type, needed), factor, block.minimum, range.largest_magnitude);
   block.scale = decode_scale(type, block.scale_bits) * factor;
   block.inverse = bits_of(block.scale) < kSmallestNormal ? 0.0f : 1.0f / block.scale;
   return block;
@@ -331,11 +363,17 @@ RECKON_HOST_DEVICE constexpr float tensor_scale_of(float largest_magnitude) {
   return bits_of(scale) < kSmallestNormal ? 1.0f : scale;
 }
 
+/// Code of a value in a block whose scale is not zero.
+template <class Format, class Rounding>
+RECKON_HOST_DEVICE constexpr std::uint32_t encode_scaled(float value, const BlockScale& block, Rounding round) {
+  if constexpr (Format::kAffine) return Format::encode((value - block.minimum) * block.inverse, round);
+  return Format::encode(value * block.inverse, round);
+}
+
 template <class Format, class Rounding>
 RECKON_HOST_DEVICE constexpr std::uint32_t encode_element(float value, const BlockScale& block, Rounding round) {
-  if (Format::kAffine)
-    return Format::encode(block.inverse == 0.0f ? 0.0f : (value - block.minimum) * block.inverse, round);
-  return Format::encode(block.inverse == 0.0f ? 0.0f : value * block.inverse, round);
+  if (block.inverse == 0.0f) return Format::encode(0.0f, NearestEven{});
+  return encode_scaled<Format>(value, block, round);
 }
 
 template <class Format>

@@ -1,4 +1,4 @@
-// One block at a time: its range gives the scale, the scale the codes, and the codes are packed.
+// A run of blocks at a time: ranges give scales, scales the codes, and the codes are packed.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -15,64 +15,70 @@ using quant::BlockRange;
 using quant::BlockScale;
 using quant::ScaleType;
 
-using Codes = std::array<std::uint8_t, kLargestBlock + kCodePadding>;
-using Floats = std::array<float, kLargestBlock>;
+using Codes = std::array<std::uint8_t, kRun + kCodePadding>;
+using Floats = std::array<float, kRun>;
 
-/// The block as FP32: itself, or widened into `buffer`.
-const float* as_floats(const float* values, std::int64_t, Floats&) {
-  return values;
-}
-const float* as_floats(const Bf16Bits* values, std::int64_t count, Floats& buffer) {
-  widen(values, count, buffer.data());
-  return buffer.data();
-}
-
-void store_scale(std::byte* table, ScaleType type, std::int64_t block, std::uint32_t bits) {
-  const int width = quant::scale_bytes(type);
-  std::memcpy(table + block * width, &bits, static_cast<std::size_t>(width));  // little-endian
+/// Calls `action` with an object of the integer type that holds a scale's bits, little-endian.
+template <class Action>
+void with_scale_bits(ScaleType type, Action action) {
+  switch (quant::scale_bytes(type)) {
+    case 4: return action(std::uint32_t{});
+    case 2: return action(std::uint16_t{});
+    default: return action(std::uint8_t{});
+  }
 }
 
-std::uint32_t load_scale(const std::byte* table, ScaleType type, std::int64_t block) {
-  const int width = quant::scale_bytes(type);
-  std::uint32_t bits = 0;
-  std::memcpy(&bits, table + block * width, static_cast<std::size_t>(width));
-  return bits;
-}
-
-BlockScale scale_of(const BlockRange& range, Storage storage, float factor) {
-  if (storage.format == NumberFormat::mxfp4) return quant::microscaling_block_scale(range);
-  return quant::with_format(storage.format, [&](auto format) {
-    return quant::block_scale<decltype(format)>(range, quant::scale_type(storage.scale), factor);
+/// Entries [first, first + count) of a table of scales; `bits_at(i)` gives entry first + i.
+template <class BitsAt>
+void store_scales(std::byte* table, ScaleType type, std::int64_t first, std::int64_t count, BitsAt bits_at) {
+  with_scale_bits(type, [&](auto word) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      word = static_cast<decltype(word)>(bits_at(static_cast<std::size_t>(i)));
+      std::memcpy(table + (first + i) * static_cast<std::int64_t>(sizeof(word)), &word, sizeof(word));
+    }
   });
 }
 
-void encode(const float* values, std::int64_t count, const BlockScale& scale, Storage storage,
-            const QuantizeOptions& options, std::int64_t start, std::uint8_t* codes) {
-  const bool empty = scale.inverse == 0.0f;  // all codes are those of zero, whatever the rounding
-  encode_block(storage.format, values, count, scale, empty ? Rounding::nearest_even : options.rounding, options.seed,
-               static_cast<std::uint64_t>(options.first_index + start), codes);
+void load_scales(const std::byte* table, ScaleType type, std::int64_t first, std::int64_t count, float factor,
+                 float* scales) {
+  with_scale_bits(type, [&](auto word) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::memcpy(&word, table + (first + i) * static_cast<std::int64_t>(sizeof(word)), sizeof(word));
+      scales[i] = quant::decode_scale(type, word) * factor;
+    }
+  });
 }
 
-/// Calls `action(block, start, count)` for every block.
+void scales_of(const BlockRange* ranges, std::int64_t blocks, Storage storage, float factor, BlockScale* scales) {
+  if (storage.format == NumberFormat::mxfp4) {
+    for (std::int64_t i = 0; i < blocks; ++i) scales[i] = quant::microscaling_block_scale(ranges[i]);
+    return;
+  }
+  quant::with_format(storage.format, [&](auto format) {
+    for (std::int64_t i = 0; i < blocks; ++i)
+      scales[i] = quant::block_scale<decltype(format)>(ranges[i], quant::scale_type(storage.scale), factor);
+  });
+}
+
+/// A run of whole blocks of a tensor.
+struct Run {
+  std::int64_t first_block, blocks, start, count;  // blocks; elements
+};
+
 template <class Action>
-void for_blocks(const QuantizedLayout& layout, Storage storage, std::int64_t elements, Action action) {
-  for (std::int64_t block = 0; block < layout.blocks; ++block) {
-    const std::int64_t start = block * storage.block;
-    action(block, start, std::min<std::int64_t>(storage.block, elements - start));
+void for_runs(const QuantizedLayout& layout, Storage storage, std::int64_t elements, Action action) {
+  const std::int64_t step = kRun / storage.block;
+  for (std::int64_t block = 0; block < layout.blocks; block += step) {
+    const std::int64_t blocks = std::min(step, layout.blocks - block), start = block * storage.block;
+    action(Run{block, blocks, start, std::min(blocks * storage.block, elements - start)});
   }
 }
 
 template <class Value>
-float tensor_scale(const Value* values, const QuantizedLayout& layout, Storage storage, std::int64_t elements,
-                   std::byte* out) {
+float tensor_scale(const Value* values, Storage storage, std::int64_t elements, std::byte* out) {
   if (storage.format != NumberFormat::nvfp4 || elements == 0) return 1.0f;
-  Floats buffer;
-  std::uint32_t largest = 0;
-  for_blocks(layout, storage, elements, [&](std::int64_t, std::int64_t start, std::int64_t count) {
-    largest = std::max(largest, largest_finite(as_floats(values + start, count, buffer), count));
-  });
-  const float scale = quant::tensor_scale_of(quant::float_of(largest));
-  std::memcpy(out + layout.tensor_scale, &scale, sizeof(scale));
+  const float scale = quant::tensor_scale_of(quant::float_of(largest_finite(values, elements)));
+  std::memcpy(out, &scale, sizeof(scale));
   return scale;
 }
 
@@ -92,20 +98,27 @@ void quantize_tensor(std::span<const Value> values, Storage requested, const Qua
   const ScaleType type = quant::scale_type(storage.scale);
   const int bits = payload_bits(storage.format);
   const bool affine = is_affine(storage.format);
-  const float factor = tensor_scale(values.data(), layout, storage, elements, out.data());
+  const float factor = tensor_scale(values.data(), storage, elements, out.data() + layout.tensor_scale);
   Codes codes;
-  Floats buffer;
-  for_blocks(layout, storage, elements, [&](std::int64_t block, std::int64_t start, std::int64_t count) {
-    const float* floats = as_floats(values.data() + start, count, buffer);
-    const BlockScale scale = scale_of(range_of(floats, count, affine), storage, factor);
-    store_scale(out.data() + layout.scales, type, block, scale.scale_bits);
-    if (affine) store_scale(out.data() + layout.minimums, type, block, scale.minimum_bits);
-    encode(floats, count, scale, storage, options, start, codes.data());
-    pack_codes(bits, codes.data(), count, out.data() + layout.codes + start * bits / 8);
+  std::array<BlockRange, kRunBlocks> ranges;
+  std::array<BlockScale, kRunBlocks> scales;
+  for_runs(layout, storage, elements, [&](const Run& run) {
+    const Value* from = values.data() + run.start;
+    ranges_of(from, run.count, storage.block, affine, ranges.data());
+    scales_of(ranges.data(), run.blocks, storage, factor, scales.data());
+    store_scales(out.data() + layout.scales, type, run.first_block, run.blocks,
+                 [&](std::size_t i) { return scales[i].scale_bits; });
+    if (affine)
+      store_scales(out.data() + layout.minimums, type, run.first_block, run.blocks,
+                   [&](std::size_t i) { return scales[i].minimum_bits; });
+    const auto first = static_cast<std::uint64_t>(options.first_index + run.start);
+    encode_run(storage.format, from, run.count, storage.block, scales.data(), {options.rounding, options.seed, first},
+               codes.data());
+    pack_codes(bits, codes.data(), run.count, out.data() + layout.codes + run.start * bits / 8);
   });
 }
 
-/// Decodes block by block into `target(start)` or, where that is null, into a buffer that `consume` gets.
+/// Decodes run by run into `target` or, where that is null, into a buffer that `consume` gets.
 template <class Consume>
 void dequantize_tensor(std::span<const std::byte> bytes, Storage requested, std::size_t length, float* target,
                        Consume consume) {
@@ -120,14 +133,14 @@ void dequantize_tensor(std::span<const std::byte> bytes, Storage requested, std:
     std::memcpy(&factor, bytes.data() + layout.tensor_scale, sizeof(factor));
   Codes codes;
   Floats buffer;
-  for_blocks(layout, storage, elements, [&](std::int64_t block, std::int64_t start, std::int64_t count) {
-    const float scale = quant::decode_scale(type, load_scale(bytes.data() + layout.scales, type, block)) * factor;
-    const float minimum =
-        affine ? quant::decode_scale(type, load_scale(bytes.data() + layout.minimums, type, block)) : 0.0f;
-    unpack_codes(bits, bytes.data() + layout.codes + start * bits / 8, count, codes.data());
-    float* decoded = target != nullptr ? target + start : buffer.data();
-    decode_block(storage.format, codes.data(), count, scale, minimum, decoded);
-    consume(decoded, start, count);
+  std::array<float, kRunBlocks> scales, minimums;
+  for_runs(layout, storage, elements, [&](const Run& run) {
+    load_scales(bytes.data() + layout.scales, type, run.first_block, run.blocks, factor, scales.data());
+    if (affine) load_scales(bytes.data() + layout.minimums, type, run.first_block, run.blocks, 1.0f, minimums.data());
+    unpack_codes(bits, bytes.data() + layout.codes + run.start * bits / 8, run.count, codes.data());
+    float* decoded = target != nullptr ? target + run.start : buffer.data();
+    decode_run(storage.format, codes.data(), run.count, storage.block, scales.data(), minimums.data(), decoded);
+    consume(decoded, run.start, run.count);
   });
 }
 
