@@ -43,6 +43,11 @@ RECKON_HOST_DEVICE constexpr bool is_finite(float value) {
 RECKON_HOST_DEVICE constexpr float smaller(float a, float b) {
   return b < a ? b : a;
 }
+/// Without a branch, by masks.
+RECKON_HOST_DEVICE constexpr float choose(bool first, float a, float b) {
+  const std::uint32_t mask = 0u - static_cast<std::uint32_t>(first);
+  return float_of((bits_of(a) & mask) | (bits_of(b) & ~mask));
+}
 RECKON_HOST_DEVICE constexpr float larger(float a, float b) {
   return a < b ? b : a;
 }
@@ -214,7 +219,7 @@ struct NormalFloat4 {
       return kLevel;
     } else {
       const float high = decode<Bit / 2, Known | Bit>(code), low = decode<Bit / 2, Known>(code);
-      return (code & Bit) != 0 ? high : low;
+      return choose((code & Bit) != 0, high, low);
     }
   }
   /// The threshold that decides bit `Bit` once the higher bits are those of `code`.
@@ -226,7 +231,7 @@ struct NormalFloat4 {
     } else {
       const float high = threshold_below<Bit, Higher / 2, (Known | Higher)>(code);
       const float low = threshold_below<Bit, Higher / 2, Known>(code);
-      return (code & Higher) != 0 ? high : low;
+      return choose((code & Higher) != 0, high, low);
     }
   }
   RECKON_HOST_DEVICE static constexpr std::uint32_t encode(float value, NearestEven) {
