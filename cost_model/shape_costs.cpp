@@ -48,7 +48,8 @@ ShapeCosts::Cell& ShapeCosts::cell(Section section, const Treatment& t) {
       ((static_cast<std::size_t>(section) * kModes + static_cast<std::size_t>(t.recompute)) * kStorages + t.storage) *
           kBits +
       static_cast<std::size_t>(t.bits);
-  return cells_[index];
+  if (!cells_[index]) cells_[index] = std::make_unique<Cell>();
+  return *cells_[index];
 }
 
 Plan ShapeCosts::treated(const Treatment& treatment) const {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -71,7 +72,7 @@ class ShapeCosts {
   Plan plan_;
   AttentionWork work_;
   Bytes token_bytes_, constant_bytes_, message_bytes_;
-  std::vector<Cell> cells_;
+  std::vector<std::unique_ptr<Cell>> cells_;  // made when first asked for
   std::array<std::optional<OpList>, kSections> lists_;
   std::optional<OpTimes> times_;
 };

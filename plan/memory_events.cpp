@@ -1,9 +1,11 @@
 #include "plan/memory_events.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <stdexcept>
+#include <utility>
+
+#include "plan/flat_map.h"
 
 namespace reckon {
 
@@ -59,12 +61,12 @@ class Recorder {
  private:
   const OpList& list_;
   std::vector<MemoryEvent> events_;
-  std::map<int, std::pair<Bytes, bool>> live_;
+  FlatMap<std::pair<Bytes, bool>> live_;
 };
 
 struct KeptView {
-  std::map<int, const KeptTensor*> by_name;  // storage name -> how it is kept
-  std::map<int, Bytes> plain_bytes;          // root -> bytes of it that are kept as computed
+  FlatMap<const KeptTensor*> by_name;  // storage name -> how it is kept
+  FlatMap<Bytes> plain_bytes;          // root -> bytes of it that are kept as computed
 
   KeptView(const OpList& list, const KeptSet& set) {
     for (const KeptTensor& kept : set.kept) {
@@ -83,22 +85,23 @@ struct KeptView {
 void run_forward(const OpList& list, const KeptSet& set, BlockKind values, int handed_on, Recorder& recorder) {
   const KeptView kept(list, set);
   const bool first_time = values == BlockKind::value;  // what a second forward makes lives for this backward only
-  std::map<int, int> last_use;
+  FlatMap<int> last_use;
   for (std::size_t i = 0; i < list.ops.size(); ++i) {
     for (const int tensor : list.ops[i].inputs) last_use[root_of(list, tensor)] = static_cast<int>(i);
     for (const int tensor : list.ops[i].outputs) last_use[root_of(list, tensor)] = static_cast<int>(i);
   }
-  std::set<int> live;
-  for (const int tensor : list.ops.front().inputs) live.insert(root_of(list, tensor));  // the section's input
+  std::vector<char> live(list.tensors.size(), 0);
+  const auto becomes_live = [&](int root) { return std::exchange(live[at(root)], char{1}) == 0; };
+  for (const int tensor : list.ops.front().inputs) becomes_live(root_of(list, tensor));  // the section's input
   const auto number = [&](int root) { return block_number(list, root == 0 ? BlockKind::value : values, root); };
   for (std::size_t i = 0; i < list.ops.size(); ++i) {
     const Op& op = list.ops[i];
     const int index = static_cast<int>(i);
     for (const int tensor : op.inputs)  // a second input of the section (targets): there before, counted from here
-      if (const int root = root_of(list, tensor); live.insert(root).second)
+      if (const int root = root_of(list, tensor); becomes_live(root))
         recorder.allocate(number(root), held_bytes(list, root), first_time && kept.keeps_whole(list, root), index);
     for (const int tensor : op.outputs)
-      if (const int root = root_of(list, tensor); live.insert(root).second)
+      if (const int root = root_of(list, tensor); becomes_live(root))
         recorder.allocate(number(root), held_bytes(list, root), first_time && kept.keeps_whole(list, root), index);
     recorder.workspace(op.forward_workspace, index);
     for (const auto& [root, last] : last_use) {
@@ -114,11 +117,12 @@ void run_forward(const OpList& list, const KeptSet& set, BlockKind values, int h
 
 class BackwardWalk {
  public:
-  BackwardWalk(const OpList& list, const KeptSet& set) : list_(list), set_(set), kept_(list, set), recorder_(list) {
+  BackwardWalk(const OpList& list, const KeptSet& set)
+      : list_(list), set_(set), kept_(list, set), recorder_(list), read_(list.tensors.size(), 0) {
     adopt_kept();
     find_uses();
     for (const Op& op : list.ops)
-      for (const int tensor : op.inputs) read_.insert(root_of(list, tensor));
+      for (const int tensor : op.inputs) read_[at(root_of(list, tensor))] = 1;
     if (const int output = output_tensor(list); output >= 0) {
       const int root = root_of(list, output);
       recorder_.adopt(block_number(list, BlockKind::gradient, root), held_bytes(list, root), false);
@@ -248,7 +252,7 @@ class BackwardWalk {
       case ActivationClass::tokens:
       case ActivationClass::norm_statistics:
       case ActivationClass::log_sum_exp: return false;
-      default: return read_.contains(root_of(list_, tensor));
+      default: return read_[at(root_of(list_, tensor))] != 0;
     }
   }
 
@@ -259,11 +263,11 @@ class BackwardWalk {
       if (gradient_.contains(root)) {
         const bool own = std::any_of(op.outputs.begin(), op.outputs.end(),
                                      [&](int output) { return root_of(list_, output) == root; });
-        const bool first_of_op = touched_.insert(root).second;
+        const bool first_of_op = std::exchange(touched_[at(root)], char{1}) == 0;
         if (op.kind == OpKind::gemm && !own && first_of_op) recorder_.workspace(held_bytes(list_, input), index);
         continue;
       }
-      touched_.insert(root);
+      touched_[at(root)] = 1;
       if (op.gradient_in_place) {
         gradient_[root] = gradient_.at(root_of(list_, op.outputs.front()));
       } else if (op.gradient_over_input && input == op.inputs.front()) {
@@ -305,7 +309,7 @@ class BackwardWalk {
       for (const int name : intermediates_) release(name, index);
       intermediates_.clear();
     }
-    touched_.clear();
+    touched_.assign(list_.tensors.size(), 0);
     make_gradients(op, index);
     recorder_.workspace(op.backward_workspace, index);
     release_gradients(op, index);
@@ -325,11 +329,11 @@ class BackwardWalk {
   const KeptSet& set_;
   KeptView kept_;
   Recorder recorder_;
-  std::map<int, int> needed_until_;  // storage name -> op index
-  std::map<int, int> available_;     // storage name -> block that holds its value
-  std::map<int, int> gradient_;      // root -> block
-  std::vector<int> intermediates_;   // recomputed on the way to what an op saved
-  std::set<int> read_, touched_;     // roots that some op reads; roots whose gradient this op has reached
+  FlatMap<int> needed_until_;         // storage name -> op index
+  FlatMap<int> available_;            // storage name -> block that holds its value
+  FlatMap<int> gradient_;             // root -> block
+  std::vector<int> intermediates_;    // recomputed on the way to what an op saved
+  std::vector<char> read_, touched_;  // roots that some op reads; roots whose gradient this op has reached
 };
 
 }  // namespace

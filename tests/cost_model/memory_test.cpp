@@ -301,7 +301,7 @@ Sums worst(const Plan& plan) {
 
 TEST(PredictMemory, IsMonotoneOnRandomPlans) {
   std::mt19937 random(2026);
-  for (int trial = 0; trial < 300; ++trial) {
+  for (int trial = 0; trial < 3000; ++trial) {  // three to four plans each
     Plan plan = random_plan(random);
     plan.hardware.device.is_cpu = true;  // no replay: ten times faster
     const Sums base = worst(plan);
