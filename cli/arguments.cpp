@@ -81,7 +81,11 @@ void add_simulate(Parser& parser) {
       "simulate llama2-70b-128xa100 --memory-limit 70GiB", simulate_command);
   add_plan_arguments(command, *options);
   command->add_option("--trace", options->trace, "Write a trace for the Perfetto viewer (ui.perfetto.dev) there");
+  command->add_option("--svg", options->picture, "Draw schedule and memory there");
   command->add_option("--memory-limit", options->memory_limit, "Limit for what a rank allocates, e.g. 40GiB");
+  command->add_flag("--explain", options->explain, "What each component would save if it were free");
+  command->add_option("--samples", options->samples, "Steps to simulate with sim.jitter, for their distribution")
+      ->check(CLI::Range(1, 100000));
 }
 
 void add_search(Parser& parser) {

@@ -9,5 +9,7 @@ namespace reckon {
 
 /// For ui.perfetto.dev. Throws RunError naming the file.
 void write_trace_file(const Simulation& simulation, const std::filesystem::path& file);
+/// The same for the picture of schedule and memory.
+void write_picture_file(const Simulation& simulation, const std::filesystem::path& file);
 
 }  // namespace reckon

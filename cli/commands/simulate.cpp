@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "cli/load_checked_plan.h"
+#include "cli/nearest_fit.h"
 #include "cli/trace_file.h"
 #include "cost_model/estimate_op_times.h"
 #include "cost_model/predict.h"
@@ -12,19 +14,32 @@
 #include "report/format_quantity.h"
 #include "report/profile_json.h"
 #include "report/write_console.h"
+#include "sim/explain.h"
 #include "sim/simulate_step.h"
 
 namespace reckon {
 
 namespace {
 
-constexpr std::size_t kBlocksShown = 8;
+constexpr std::size_t kBlocksShown = 8, kRowsShown = 8;
+
+/// Other plans are judged by the limit that was asked for.
+Plan with_limit(Plan plan, const SimulationOptions& options) {
+  if (options.memory_limit) plan.memory.limit = options.memory_limit;
+  return plan;
+}
 
 std::string overflow_sentence(const OutOfMemory& overflow) {
-  const std::string when = overflow.op.empty() ? "what lives during the whole step does not fit"
-                                               : fmt::format("{} asks for {}", overflow.op, with_unit(overflow.asked));
-  return fmt::format("the plan does not fit: on stage {} {} of {} when {} of {} are allocated", overflow.stage, when,
-                     name_of(overflow.category), with_unit(overflow.allocated), with_unit(overflow.limit));
+  if (overflow.op.empty())
+    return fmt::format(
+        "the plan does not fit: on stage {} what lives during the whole step ({}, most of it {}) is more "
+        "than {}",
+        overflow.stage, with_unit(overflow.asked), name_of(overflow.category), with_unit(overflow.limit));
+  const std::string layer = overflow.layer >= 0 ? fmt::format(", layer {}", overflow.layer) : "";
+  return fmt::format(
+      "the plan does not fit: on stage {} {} (micro-batch {}{}) asks for {} of {} when {} of {} are allocated",
+      overflow.stage, overflow.op, overflow.micro_batch, layer, with_unit(overflow.asked), name_of(overflow.category),
+      with_unit(overflow.allocated), with_unit(overflow.limit));
 }
 
 const MemoryTimeline& fullest(const std::vector<MemoryTimeline>& timelines) {
@@ -45,9 +60,30 @@ std::string peak_table(const MemoryTimeline& timeline, const TextStyle& style) {
   return table.text(style);
 }
 
+std::string critical_table(const Simulation& simulation, const TextStyle& style) {
+  Table table({"critical path", "seconds", "share", ""}, {true, false, false, true});
+  for (std::size_t i = 0; i < std::min(simulation.critical_path.size(), kRowsShown); ++i) {
+    const TimeComponent& row = simulation.critical_path[i];
+    const double share = row.seconds / to_seconds(simulation.step->end);
+    table.add({row.component, with_unit(row.seconds), percent(share), bar(share, 20, style)});
+  }
+  return table.text(style);
+}
+
+std::string saving_table(const Simulation& simulation, const TextStyle& style) {
+  Table table({"if it were free", "saves", "share of the step", ""}, {true, false, false, true});
+  for (const Saving& row : explain(*simulation.step)) {
+    if (row.saved.value <= 0.0) break;
+    const double share = row.saved / to_seconds(simulation.step->end);
+    table.add({row.component, with_unit(row.saved), percent(share), bar(share, 20, style)});
+  }
+  return table.text(style);
+}
+
 std::string details(const Simulation& simulation, const TextStyle& style) {
   std::string text = fmt::format("{} events, {} of {} ranks simulated\n", grouped(simulation.events),
                                  simulation.simulated_ranks, simulation.profile.world_size);
+  if (!simulation.critical_path.empty()) text += "\n" + critical_table(simulation, style);
   if (!simulation.memory.empty()) text += "\n" + peak_table(fullest(simulation.memory), style);
   if (simulation.step_samples.size() > 1)
     text += fmt::format("\n{} steps: {} to {}\n", simulation.step_samples.size(),
@@ -58,15 +94,25 @@ std::string details(const Simulation& simulation, const TextStyle& style) {
 }  // namespace
 
 ExitCode simulate_command(const SimulateOptions& options, const Output& output) {
+  if (options.explain && output.json())
+    throw ConfigError("--explain prints a table and --json a profile: ask for one of them");
   const Plan plan = resolve(load_checked_plan(options.plan, options.overrides, find_configs()));
   SimulationOptions how;
   if (!options.memory_limit.empty()) how.memory_limit = parse_bytes(options.memory_limit);
-  const Simulation simulation = simulate_step(predict(plan), estimate_op_times(plan), how);
+  how.samples = options.samples;
+  how.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  Simulation simulation = simulate_step(predict(plan), estimate_op_times(plan), how);
+  if (simulation.out_of_memory) find_nearest_fit(with_limit(plan, how), simulation.profile);
   if (!options.trace.empty()) write_trace_file(simulation, options.trace);
+  if (!options.picture.empty()) write_picture_file(simulation, options.picture);
   for (const std::string& warning : simulation.profile.warnings) output.warning(warning);
-  output.result(output.json()
-                    ? profile_json(simulation.profile)
-                    : profile_text(simulation.profile, output.style()) + "\n" + details(simulation, output.style()));
+  if (output.json()) {
+    output.result(profile_json(simulation.profile));
+  } else {
+    std::string text = profile_text(simulation.profile, output.style()) + "\n" + details(simulation, output.style());
+    if (options.explain) text += "\n" + saving_table(simulation, output.style());
+    output.result(text);
+  }
   if (!simulation.out_of_memory) return ExitCode::success;
   output.note("reckon: " + overflow_sentence(*simulation.out_of_memory));
   return ExitCode::does_not_fit;

@@ -14,6 +14,9 @@ struct SimulateOptions {
   std::vector<std::string> overrides;
   std::string memory_limit;  // "40GiB"; empty = the plan's
   std::string trace;         // file for the Perfetto viewer; empty = none
+  std::string picture;       // SVG file; empty = none
+  bool explain = false;      // what each component would save if it were free
+  int samples = 1;           // steps to simulate with sim.jitter
 };
 
 /// does_not_fit when an allocation is beyond the limit, after everything was printed.

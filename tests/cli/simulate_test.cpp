@@ -1,0 +1,55 @@
+// reckon simulate: what it prints and writes, and its exit codes.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/run_command.h"
+
+namespace reckon::test {
+namespace {
+
+TEST(SimulateCommand, WritesTraceAndPicture) {
+  const TemporaryFolder folder;
+  const auto result = run_command("reckon simulate agoq-megatron-32k --trace trace.json --svg step.svg", folder.path());
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("critical path"), std::string::npos);
+  EXPECT_NE(result.out.find("alive at the peak"), std::string::npos);
+  EXPECT_FALSE(nlohmann::json::parse(read_file(folder.path() + "/trace.json")).at("traceEvents").empty());
+  EXPECT_EQ(read_file(folder.path() + "/step.svg").substr(0, 4), "<svg");
+}
+
+TEST(SimulateCommand, ExplainsWhatEachPartWouldSave) {
+  const auto result = run_command("reckon simulate agoq-megatron-32k --explain");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("if it were free"), std::string::npos);
+  EXPECT_NE(result.out.find("bubble"), std::string::npos);
+  const auto both = run_command("reckon simulate agoq-megatron-32k --explain --json");
+  EXPECT_EQ(both.exit_code, 2);
+}
+
+TEST(SimulateCommand, APlanBeyondTheLimitNamesTheOpAndANearerPlan) {
+  const auto result = run_command("reckon simulate agoq-megatron-32k --memory-limit 30GiB --json");
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_NE(result.err.find("micro-batch"), std::string::npos) << result.err;
+  const auto profile = nlohmann::json::parse(result.out);
+  EXPECT_EQ(profile.at("source"), "simulated");
+  EXPECT_FALSE(profile.at("verdict").at("fits").get<bool>());
+}
+
+TEST(SimulateCommand, JitterGivesADistributionThatDependsOnTheSeedOnly) {
+  const std::string command = "reckon simulate llama3.1-8b-h100-node --samples 5 sim.jitter=0.05 sim.seed=";
+  const auto first = run_command(command + "1"), again = run_command(command + "1"), other = run_command(command + "2");
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(first.out, again.out);
+  EXPECT_NE(first.out, other.out);
+  EXPECT_NE(first.out.find("5 steps"), std::string::npos);
+}
+
+TEST(SimulateCommand, AnUnwritableTraceIsAnError) {
+  const auto result = run_command("reckon simulate agoq-megatron-32k --trace /nowhere/trace.json");
+  EXPECT_EQ(result.exit_code, 6);
+  EXPECT_NE(result.err.find("cannot be written"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace reckon::test
