@@ -63,12 +63,29 @@ double days_since(const std::string& date) {
   return std::difftime(std::time(nullptr), ::timegm(&when)) / 86400.0;
 }
 
+struct TemporaryFile {
+  explicit TemporaryFile(fs::path file) : path(std::move(file)) {}
+  ~TemporaryFile() {
+    std::error_code ignored;
+    fs::remove(path, ignored);
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  const fs::path path;
+};
+
 }  // namespace
 
 std::string reason_to_calibrate(const ConfigPaths& paths) {
   std::error_code error;
   if (!fs::exists(paths.local_hardware, error)) return "this machine was not measured yet";
-  const HardwareSpec hardware = load_hardware("local", paths);
+  HardwareSpec hardware;
+  try {
+    hardware = load_hardware("local", paths);
+  } catch (const ConfigError&) {  // written by another version: no reason to bother the user
+    return "the kept file cannot be read any more";
+  }
   const auto& provenance = hardware.provenance;
   for (const auto& [fact, value] : machine_facts()) {
     const auto known = provenance.find(fact);
@@ -88,20 +105,17 @@ HardwareSpec calibrate(const CalibrationOptions& options, const Output& output) 
     throw ConfigError(fmt::format("{} cannot be made: {}", options.out.parent_path().string(), error.message()));
 
   const std::int64_t ranks = options.ranks > 0 ? options.ranks : std::max(1u, std::thread::hardware_concurrency());
-  const fs::path measured = fmt::format("{}.{}.measured.yaml", options.out.string(), ::getpid());
-  std::vector<std::string> command = {program, "calibrate", "--ranks", fmt::format("{}", ranks), "--out", measured};
+  const TemporaryFile measured(fmt::format("{}.{}.measured.yaml", options.out.string(), ::getpid()));
+  std::vector<std::string> command = {program, "calibrate",  "--ranks", fmt::format("{}", ranks),
+                                      "--out", measured.path};
   if (options.quick) command.emplace_back("--quick");
   if (!options.plan.empty()) command.insert(command.end(), {"--plan", options.plan});
   command.insert(command.end(), options.overrides.begin(), options.overrides.end());
 
   output.note("measuring this machine" + std::string(options.quick ? " (quick)" : ""));
   const ProcessEnd end = run_process(rank_processes(Backend::threads, ranks, command));
-  if (end.exit_code != 0) {
-    fs::remove(measured, error);
-    throw_rank_failure("calibration", end);
-  }
-  HardwareSpec hardware = load_hardware(measured.string(), find_configs());
-  fs::remove(measured, error);
+  if (end.exit_code != 0 || end.interrupted_by) throw_rank_failure("calibration", end, {});
+  HardwareSpec hardware = load_hardware(measured.path.string(), find_configs());
   for (const auto& [fact, value] : machine_facts()) hardware.provenance[fact] = value;
   hardware.provenance["date"] = today();
   write_file(options.out, write_hardware(hardware));

@@ -12,7 +12,6 @@
 namespace reckon {
 
 /// Why the file at `paths.local_hardware` should be measured again ("it was measured 40 days ago"); empty = it is good.
-/// `current` are this machine's and build's facts, see calibration_facts.
 std::string reason_to_calibrate(const ConfigPaths& paths);
 
 struct CalibrationOptions {

@@ -53,7 +53,8 @@ std::optional<LauncherPlace> enclosing_launcher() {
 
 ProcessSpec rank_processes(Backend backend, std::int64_t ranks, const std::vector<std::string>& rank_command) {
   // One thread a rank: ranks share the cores, and spinning OpenMP threads would take them from each other.
-  ProcessSpec spec{rank_command, {{"OMP_NUM_THREADS", "1"}}};
+  // With RECKON_STARTED_BY_RUN a rank leaves its error in a file for us to tell, instead of telling it itself.
+  ProcessSpec spec{rank_command, {{"OMP_NUM_THREADS", "1"}, {"RECKON_STARTED_BY_RUN", "1"}}};
   if (backend == Backend::threads) return spec;
   if (!is_installed("mpirun")) {
     throw RunError(

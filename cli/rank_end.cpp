@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "plan/errors.h"
+#include "report/error_json.h"
 
 namespace reckon {
 
@@ -25,8 +26,10 @@ std::string meaning(int signal) {
 
 }  // namespace
 
-void throw_rank_failure(const std::string& what, const ProcessEnd& end) {
+void throw_rank_failure(const std::string& what, const ProcessEnd& end, const std::filesystem::path& error_file) {
   if (end.interrupted_by) throw RunError(fmt::format("{} was interrupted; all its processes have ended", what));
+  std::error_code error;
+  if (std::filesystem::exists(error_file, error)) throw read_error(error_file);
   const int signal = end.signal ? end.signal : end.exit_code > 128 ? end.exit_code - 128 : 0;
   if (signal) throw RunError(fmt::format("{} ended by signal {} ({})", what, signal, meaning(signal)));
   if (end.exit_code == kTimeoutOfMpirun || end.exit_code == static_cast<int>(ExitCode::timeout))

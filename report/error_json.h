@@ -1,6 +1,7 @@
 // Errors as the document that --json promises: schema "reckon.error/1".
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -9,5 +10,8 @@
 namespace reckon {
 
 std::string error_json(ExitCode exit_code, const std::vector<Diagnostic>& errors);
+
+/// The error in such a document. Throws ConfigError when `file` is none.
+Error read_error(const std::filesystem::path& file);
 
 }  // namespace reckon

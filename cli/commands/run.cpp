@@ -28,8 +28,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kResults[] = {"measured.json",  "comparison.json", "simulated.json",
-                                    "predicted.json", "trace.json",      "report.html"};
+constexpr const char* kResults[] = {"measured.json", "comparison.json", "simulated.json", "predicted.json",
+                                    "trace.json",    "report.html",     "error.json"};
 
 std::vector<std::string> overrides_of(const RunOptions& options) {
   std::vector<std::string> overrides = options.overrides;
@@ -150,7 +150,7 @@ ExitCode run_command(const RunOptions& options, const Output& output) {
   if (!output.json()) output.note(plan_summary(predictions.predicted));
   const Backend as = launched ? Backend::threads : backend_of(options, plan);  // launched: this one process is the rank
   const ProcessEnd end = run_process(rank_processes(as, plan.world_size(), command));
-  if (end.exit_code != 0 || end.interrupted_by) throw_rank_failure("the run", end);
+  if (end.exit_code != 0 || end.interrupted_by) throw_rank_failure("the run", end, folder / "error.json");
   report_results(predictions, folder, paths, output);
   return ExitCode::success;
 }
