@@ -175,11 +175,11 @@ std::string plan_summary(const StepProfile& profile) {
   if (parallel.expert > 1) degrees += fmt::format(", expert {}", parallel.expert);
   if (parallel.sequence) degrees += ", sequence parallel";
   degrees += fmt::format(", ZeRO-{}", parallel.zero);
-  return fmt::format("{}, {} parameters, on {} x {}\n{}; {} micro-batches of {} x {} tokens a replica, {}\n",
+  return fmt::format("{}, {} parameters, on {} x {}\n{}; {} micro-batch{} of {} x {} tokens a replica, {}\n",
                      plan.model.name, compact(static_cast<double>(profile.parameters)), profile.world_size,
                      plan.hardware.device.name.empty() ? plan.hardware.name : plan.hardware.device.name, degrees,
-                     plan.micro_batches(), plan.batch.micro_batch, plan.batch.sequence_length,
-                     name_of(plan.precision.compute));
+                     plan.micro_batches(), plan.micro_batches() == 1 ? "" : "es", plan.batch.micro_batch,
+                     plan.batch.sequence_length, name_of(plan.precision.compute));
 }
 
 std::string profile_text(const StepProfile& profile, const TextStyle& style) {
