@@ -40,11 +40,13 @@ class MetricsFile {
  public:
   explicit MetricsFile(const std::filesystem::path& file) : file_(file), out_(file) { check(); }
   void write(const StepMetrics& m) {
-    out_ << fmt::format(
-                R"({{"step": {}, "loss": {:.9g}, "grad_norm": {:.9g}, "learning_rate": {:.9g}, "seconds": {:.6g}, )"
-                R"("tokens_per_second": {:.6g}, "memory_peak_bytes": {}}})",
-                m.step, m.loss, m.gradient_norm, m.learning_rate, m.seconds, m.tokens_per_second, m.memory_peak_bytes)
-         << std::endl;
+    out_
+        << fmt::format(
+               R"({{"step": {}, "loss": {:.9g}, "grad_norm": {:.9g}, "learning_rate": {:.9g}, "seconds": {:.6g}, "cpu_seconds": {:.6g}, )"
+               R"("tokens_per_second": {:.6g}, "memory_peak_bytes": {}}})",
+               m.step, m.loss, m.gradient_norm, m.learning_rate, m.seconds, m.cpu_seconds, m.tokens_per_second,
+               m.memory_peak_bytes)
+        << std::endl;
     check();
   }
 

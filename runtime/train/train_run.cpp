@@ -1,5 +1,6 @@
 #include "runtime/train/train_run.h"
 
+#include <ctime>
 #include <vector>
 
 #include "runtime/train/rank_report.h"
@@ -13,6 +14,12 @@ Bytes account_limit(const Plan& plan) {
   if (plan.memory.limit) return *plan.memory.limit;
   return plan.hardware.device.memory > plan.hardware.context ? plan.hardware.device.memory - plan.hardware.context
                                                              : Bytes(0);
+}
+
+double thread_cpu_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 void reset_traffic(RankGroups& groups) {
@@ -33,7 +40,9 @@ StepProfile train(const Plan& plan, Communicator& world, const TokenStream& toke
   bool stop = false;
   while (done < plan.train.steps && !stop) {
     world.barrier().wait();  // ranks start the step together, so that it measures the step alone
+    const double cpu_start = thread_cpu_seconds();
     const StepResult result = trainer.step(done++);
+    const double cpu = thread_cpu_seconds() - cpu_start;
     double shared[] = {result.times.seconds, observer.stop_requested() ? 1.0 : 0.0};
     world.all_reduce(view(shared), Reduction::maximum).wait();
     stop = shared[1] > 0;
@@ -43,7 +52,7 @@ StepProfile train(const Plan& plan, Communicator& world, const TokenStream& toke
       seconds.push_back(shared[0]);
     }
     if (world.rank() == 0)
-      observer.on_step({done, result.loss, result.gradient_norm, result.learning_rate, shared[0],
+      observer.on_step({done, result.loss, result.gradient_norm, result.learning_rate, shared[0], cpu,
                         static_cast<double>(plan.batch.global_batch * plan.batch.sequence_length) / shared[0],
                         account.peak().value});
   }

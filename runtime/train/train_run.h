@@ -15,7 +15,8 @@ namespace reckon {
 struct StepMetrics {
   std::int64_t step = 0;  // from 1
   double loss = 0, gradient_norm = 0, learning_rate = 0;
-  double seconds = 0;  // of the slowest rank
+  double seconds = 0;      // of the slowest rank
+  double cpu_seconds = 0;  // of the rank that reports: its own thread's
   double tokens_per_second = 0;
   std::int64_t memory_peak_bytes = 0;  // of the rank that reports
 };
