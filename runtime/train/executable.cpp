@@ -47,8 +47,8 @@ void require_executable(const Plan& plan) {
   refuse.add_if(plan.parallel.ulysses > 1, "parallel.ulysses",
                 "Ulysses sequence parallelism cannot be executed yet; use 1");
   refuse.add_if(plan.parallel.ring > 1, "parallel.ring", "ring attention cannot be executed yet; use 1");
-  refuse.add_if(plan.parallel.tensor > 1, "parallel.tensor", "tensor parallelism cannot be executed yet; use 1");
-  refuse.add_if(plan.parallel.pipeline > 1, "parallel.pipeline", "pipeline parallelism cannot be executed yet; use 1");
+  refuse.add_if(plan.parallel.chunks > 1 && plan.parallel.pipeline == 1, "parallel.chunks",
+                "several chunks on one pipeline stage cannot be executed; use 1");
   refuse.add_if(plan.parallel.zero > 1, "parallel.zero",
                 fmt::format("ZeRO-{} cannot be executed yet; use 0 or 1", plan.parallel.zero));
   refuse.add_if(plan.parallel.zero > 0 && plan.parallel.zero_group != 0 &&

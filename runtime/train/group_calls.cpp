@@ -37,13 +37,16 @@ BufferView mutable_view(const at::Tensor& tensor) {
 }
 
 GroupCalls::GroupCalls(std::unique_ptr<Communicator> communicator, Group group, StepTimer& timer)
-    : communicator_(std::move(communicator)), group_(name_of(group)), timer_(timer) {}
+    : communicator_(std::move(communicator)),
+      group_(name_of(group)),
+      timer_(timer),
+      idle_(timer.component(group == Group::pipeline ? "bubble" : "waiting")) {}
 
 TimedCall GroupCalls::timed(Handle handle, std::string_view purpose, Collective collective,
                             std::vector<at::Tensor> tensors) {
   const StepTimer::Component component =
       timer_.component(std::string(purpose) + "." + std::string(name_of(collective)));
-  return {std::move(handle), timer_, component, std::move(tensors)};
+  return {std::move(handle), timer_, component, idle_, std::move(tensors)};
 }
 
 TimedCall GroupCalls::all_reduce(const at::Tensor& tensor, Reduction reduction) {

@@ -18,10 +18,11 @@ BufferView mutable_view(const at::Tensor& tensor);
 class TimedCall {
  public:
   TimedCall() = default;
-  TimedCall(Handle handle, StepTimer& timer, StepTimer::Component component, std::vector<at::Tensor> tensors)
-      : handle_(std::move(handle)), timer_(&timer), component_(component), tensors_(std::move(tensors)) {}
+  TimedCall(Handle handle, StepTimer& timer, StepTimer::Component component, StepTimer::Component idle,
+            std::vector<at::Tensor> tensors)
+      : handle_(std::move(handle)), timer_(&timer), component_(component), idle_(idle), tensors_(std::move(tensors)) {}
   void wait() {
-    if (timer_ != nullptr) timer_->wait(handle_, component_);
+    if (timer_ != nullptr) timer_->wait(handle_, component_, idle_);
     tensors_.clear();
   }
   bool done() { return handle_.done(); }
@@ -29,11 +30,12 @@ class TimedCall {
  private:
   Handle handle_;
   StepTimer* timer_ = nullptr;
-  StepTimer::Component component_ = 0;
+  StepTimer::Component component_ = 0, idle_ = 0;
   std::vector<at::Tensor> tensors_;
 };
 
-/// One group that this rank belongs to. All tensors are dense.
+/// One group that this rank belongs to. All tensors are dense. Time until the last peer has made the same call counts
+/// as "waiting", along the pipeline as "bubble".
 class GroupCalls {
  public:
   GroupCalls(std::unique_ptr<Communicator> communicator, Group group, StepTimer& timer);
@@ -58,6 +60,7 @@ class GroupCalls {
   std::unique_ptr<Communicator> communicator_;
   std::string group_;
   StepTimer& timer_;
+  StepTimer::Component idle_;  // waiting for a neighbouring pipeline stage is bubble
 };
 
 }  // namespace reckon

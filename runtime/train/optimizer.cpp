@@ -29,31 +29,21 @@ double learning_rate(const OptimizerSpec& optimizer, std::int64_t step, std::int
   return peak;
 }
 
-namespace {
-
-/// Weights that another rank of the tensor group or of the pipeline holds too, and counts.
-bool counted_elsewhere(const LocalParameter& parameter, bool first_of_tensor_group) {
-  return parameter.tied_copy || (parameter.whole.split == Split::replicated && !first_of_tensor_group);
-}
-
-}  // namespace
-
-Optimizer::Optimizer(const Plan& plan, ParameterStore& store, GroupCalls* group, bool first_of_tensor_group,
-                     StepTimer& timer)
+Optimizer::Optimizer(const Plan& plan, ParameterStore& store, const RankGroups& groups, StepTimer& timer)
     : spec_(plan.optimizer),
       store_(store),
-      group_(group),
+      group_(groups.weight_holders(plan)),
       timer_(timer),
       component_(timer.component("optimizer")),
       sharded_(store.layout().shards > 1),
-      first_(sharded_ ? group->rank() * store.layout().shard_elements : 0),
+      first_(sharded_ ? group_->rank() * store.layout().shard_elements : 0),
       count_(sharded_ ? store.layout().shard_elements : store.layout().padded_elements) {
-  const std::int64_t ranks = group != nullptr ? group->size() : 1, rank = group != nullptr ? group->rank() : 0;
+  const std::int64_t ranks = group_ != nullptr ? group_->size() : 1, rank = group_ != nullptr ? group_->rank() : 0;
   const std::int64_t share = (store.layout().elements + ranks - 1) / ranks;
   for (const LocalParameter& parameter : store.layout().parameters) {
     const Range range{std::max(parameter.offset, rank * share),
                       std::min(parameter.offset + parameter.elements(), (rank + 1) * share)};
-    if (range.first < range.last && !counted_elsewhere(parameter, first_of_tensor_group)) counted_.push_back(range);
+    if (range.first < range.last && groups.counts(parameter)) counted_.push_back(range);
   }
   if (sharded_) gathers_ = flat_pieces(store.layout(), plan.gradients.bucket, store.gradients().element_size());
   const CategoryScope scope(MemoryCategory::optimizer);

@@ -9,6 +9,7 @@
 #include "runtime/train/flat_pieces.h"
 #include "runtime/train/group_calls.h"
 #include "runtime/train/parameter_store.h"
+#include "runtime/train/rank_groups.h"
 
 namespace reckon {
 
@@ -18,9 +19,8 @@ double learning_rate(const OptimizerSpec& optimizer, std::int64_t step, std::int
 
 class Optimizer {
  public:
-  /// `group`: the ranks that hold the same weights, null for one. With ZeRO the states cover this rank's shard only.
-  /// `first_of_tensor_group`: this rank counts the weights that all tensor ranks have.
-  Optimizer(const Plan& plan, ParameterStore& store, GroupCalls* group, bool first_of_tensor_group, StepTimer& timer);
+  /// With ZeRO the states cover this rank's shard only.
+  Optimizer(const Plan& plan, ParameterStore& store, const RankGroups& groups, StepTimer& timer);
 
   /// This rank's share of the squared norm of all gradients: over all ranks of the world every weight is counted once.
   /// The shares are cut alike with and without ZeRO, so that their sum in rank order is the same to the bit.

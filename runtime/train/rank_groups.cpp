@@ -14,6 +14,16 @@ std::unique_ptr<GroupCalls> make_group(const RankGrid& grid, Group group, Commun
   return std::make_unique<GroupCalls>(std::move(communicator), group, timer);
 }
 
+/// Tensor ranks r with the same r * kv_heads / tensor, null where every rank has key/value heads of its own.
+std::unique_ptr<GroupCalls> make_key_value_replicas(const Plan& plan, const Coordinates& at, Communicator& world,
+                                                    StepTimer& timer) {
+  const std::int64_t replicas = plan.parallel.tensor / std::max<std::int64_t>(1, plan.model.kv_heads);
+  if (replicas <= 1) return nullptr;
+  const auto key = static_cast<int>(at.tensor % replicas);
+  auto communicator = world.split(world.rank() - key, key, std::string(name_of(Group::tensor)));
+  return std::make_unique<GroupCalls>(std::move(communicator), Group::tensor, timer);
+}
+
 }  // namespace
 
 RankGroups::RankGroups(const Plan& plan, Communicator& world, StepTimer& timer) {
@@ -22,8 +32,25 @@ RankGroups::RankGroups(const Plan& plan, Communicator& world, StepTimer& timer) 
   tensor = make_group(grid, Group::tensor, world, timer);
   gradient = make_group(grid, Group::gradient, world, timer);
   if (plan.parallel.zero > 0) shard = make_group(grid, Group::shard, world, timer);
+  key_value_replicas = make_key_value_replicas(plan, coordinates, world, timer);
+  if (plan.model.tied_head && plan.parallel.pipeline > 1) embedding = make_group(grid, Group::embedding, world, timer);
   stage_outputs = make_group(grid, Group::pipeline, world, timer);
   stage_gradients = make_group(grid, Group::pipeline, world, timer);
+}
+
+std::vector<GroupCalls*> RankGroups::all() const {
+  std::vector<GroupCalls*> groups;
+  for (const auto* group :
+       {&tensor, &gradient, &shard, &key_value_replicas, &embedding, &stage_outputs, &stage_gradients})
+    if (*group) groups.push_back(group->get());
+  return groups;
+}
+
+bool RankGroups::counts(const LocalParameter& parameter) const {
+  if (parameter.tied_copy) return false;
+  if (parameter.whole.split == Split::replicated) return coordinates.tensor == 0;
+  if (parameter.whole.split == Split::kv_rows && key_value_replicas) return key_value_replicas->rank() == 0;
+  return true;
 }
 
 }  // namespace reckon

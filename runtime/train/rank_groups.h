@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
+#include "plan/parameter_layout.h"
 #include "plan/rank_grid.h"
 #include "runtime/train/group_calls.h"
 
@@ -12,9 +14,16 @@ namespace reckon {
 struct RankGroups {
   Coordinates coordinates;
   std::unique_ptr<GroupCalls> tensor, gradient, shard;
+  std::unique_ptr<GroupCalls> key_value_replicas;              // tensor ranks that hold the same key/value heads
+  std::unique_ptr<GroupCalls> embedding;                       // first and last stage, where the table is tied
   std::unique_ptr<GroupCalls> stage_outputs, stage_gradients;  // along the pipeline, one for each direction
 
   RankGroups(const Plan& plan, Communicator& world, StepTimer& timer);
+
+  /// Every group, for counters.
+  std::vector<GroupCalls*> all() const;
+  /// True on one rank of those that hold the same weights because of tensor parallelism or tying.
+  bool counts(const LocalParameter& parameter) const;
 
   /// The ranks whose gradients are summed: with ZeRO those that share the states.
   GroupCalls* weight_holders(const Plan& plan) const { return plan.parallel.zero > 0 ? shard.get() : gradient.get(); }

@@ -41,17 +41,16 @@ std::vector<TimeComponent> time_components(const std::vector<std::string>& names
   return components;
 }
 
-void add_traffic(const std::unique_ptr<GroupCalls>& group, std::int64_t steps, std::vector<TrafficEntry>& traffic) {
-  if (!group) return;
-  for (const TrafficCount& count : group->communicator().traffic()) {
+void add_traffic(GroupCalls& group, std::int64_t steps, std::vector<TrafficEntry>& traffic) {
+  for (const TrafficCount& count : group.communicator().traffic()) {
     const auto found = std::find_if(traffic.begin(), traffic.end(), [&](const TrafficEntry& entry) {
       return std::tie(entry.group, entry.collective, entry.dtype) ==
-             std::tie(group->communicator().name(), count.collective, count.dtype);
+             std::tie(group.communicator().name(), count.collective, count.dtype);
     });
     TrafficEntry& entry =
         found != traffic.end()
             ? *found
-            : traffic.emplace_back(TrafficEntry{group->communicator().name(), count.collective, count.dtype, 0, 0});
+            : traffic.emplace_back(TrafficEntry{group.communicator().name(), count.collective, count.dtype, 0, 0});
     entry.calls += count.calls / steps;
     entry.bytes_per_rank += std::llround(count.bytes_per_rank / static_cast<double>(steps));
   }
@@ -148,10 +147,7 @@ RankReport rank_report(RankTrainer& trainer, int rank, const MemoryAccount& acco
   report.time = time_components(trainer.timer().names(), steps);
   for (const TimeComponent& component : report.time)
     if (component.component == "waiting") report.waiting = component.exposed_seconds.value;
-  const RankGroups& groups = trainer.groups();
-  for (const auto* group :
-       {&groups.tensor, &groups.gradient, &groups.shard, &groups.stage_outputs, &groups.stage_gradients})
-    add_traffic(*group, counted_steps, report.traffic);
+  for (GroupCalls* group : trainer.groups().all()) add_traffic(*group, counted_steps, report.traffic);
   return report;
 }
 

@@ -24,6 +24,15 @@ std::vector<VirtualStage> virtual_stages(const RankModel& model, const Parameter
   return stages;
 }
 
+const LocalParameter* tied_table(const ParameterStore& store, const RankGroups& groups) {
+  return groups.embedding && groups.embedding->size() > 1 ? store.find("model.embed_tokens.weight") : nullptr;
+}
+
+std::int64_t tied_floor(const ParameterStore& store, const RankGroups& groups) {
+  const LocalParameter* table = tied_table(store, groups);
+  return table != nullptr ? table->offset + table->elements() : 0;
+}
+
 double tokens_of_step(const Plan& plan) {
   return static_cast<double>(plan.batch.global_batch * plan.batch.sequence_length);
 }
@@ -41,11 +50,14 @@ RankTrainer::RankTrainer(const Plan& plan, Communicator& world, const TokenStrea
       actions_(pipeline_actions(plan.parallel.schedule, static_cast<int>(plan.parallel.pipeline),
                                 static_cast<int>(groups_.coordinates.pipeline), static_cast<int>(plan.parallel.chunks),
                                 static_cast<int>(plan.micro_batches()))),
+      replicated_(plan, store_, groups_),
       reduction_(store_.gradients(),
                  flat_pieces(store_.layout(), plan.gradients.bucket, store_.gradients().element_size()),
                  groups_.weight_holders(plan)),
-      optimizer_(plan, store_, groups_.weight_holders(plan), groups_.coordinates.tensor == 0, timer_),
-      positions_(row_positions(plan)) {}
+      reduction_floor_(tied_floor(store_, groups_)),
+      optimizer_(plan, store_, groups_, timer_),
+      positions_(row_positions(plan)),
+      links_(model_, groups_) {}
 
 MicroBatch RankTrainer::make_batch(std::int64_t step, int micro_batch) const {
   const std::int64_t rows = plan_.batch.micro_batch, length = plan_.batch.sequence_length;
@@ -72,16 +84,29 @@ void RankTrainer::run_forward(const Action& action, std::int64_t step) {
   peak_in_flight_ = std::max(peak_in_flight_, in_flight_.size());
   activations.batch = make_batch(step, action.micro_batch);
   const VirtualStage& stage = stages_[static_cast<std::size_t>(action.chunk)];
-  stage.forward({}, activations);
+  const at::Tensor output = stage.forward(stage.is_first() ? at::Tensor() : links_.receive_input(), activations);
   if (stage.is_last()) loss_sum_ += activations.batch.loss_sum;
+  else links_.send_output(output);
 }
 
 void RankTrainer::run_backward(const Action& action, bool last_micro_batch) {
   const auto found = in_flight_.find({action.chunk, action.micro_batch});
-  stages_[static_cast<std::size_t>(action.chunk)].backward({}, found->second, [&](std::int64_t offset) {
-    if (last_micro_batch) reduction_.complete_down_to(offset);
-  });
+  const VirtualStage& stage = stages_[static_cast<std::size_t>(action.chunk)];
+  const auto section_done = [&](std::int64_t layer, std::int64_t offset) {
+    if (!last_micro_batch) return;
+    replicated_.sum_layer(layer);
+    reduction_.complete_down_to(std::max(offset, reduction_floor_));
+  };
+  const at::Tensor gradient =
+      stage.backward(stage.is_last() ? at::Tensor() : links_.receive_output_gradient(), found->second, section_done);
   in_flight_.erase(found);
+  if (!stage.is_first()) links_.send_input_gradient(gradient);
+}
+
+/// Both ends of the pipeline use the table, so its gradient is the sum of theirs.
+void RankTrainer::sum_tied_table() {
+  if (const LocalParameter* table = tied_table(store_, groups_))
+    groups_.embedding->all_reduce(store_.gradients().narrow(0, table->offset, table->elements())).wait();
 }
 
 StepResult RankTrainer::forward_backward(std::int64_t step) {
@@ -95,6 +120,8 @@ StepResult RankTrainer::forward_backward(std::int64_t step) {
     if (action.kind == ActionKind::forward) run_forward(action, step);
     else run_backward(action, --left[static_cast<std::size_t>(action.chunk)] == 0);
   }
+  links_.finish();
+  sum_tied_table();
   reduction_.finish();
   const bool owns_loss = stages_.back().is_last() && groups_.coordinates.tensor == 0;
   double sums[] = {owns_loss ? loss_sum_ : 0.0, optimizer_.squared_norm_share()};

@@ -12,7 +12,9 @@
 #include "runtime/comm/communicator.h"
 #include "runtime/train/gradient_reduction.h"
 #include "runtime/train/optimizer.h"
+#include "runtime/train/pipeline_links.h"
 #include "runtime/train/rank_groups.h"
+#include "runtime/train/replicated_gradients.h"
 #include "runtime/train/token_stream.h"
 #include "runtime/train/virtual_stage.h"
 
@@ -51,6 +53,7 @@ class RankTrainer {
   MicroBatch make_batch(std::int64_t step, int micro_batch) const;
   void run_forward(const Action& action, std::int64_t step);
   void run_backward(const Action& action, bool last_micro_batch);
+  void sum_tied_table();
   [[noreturn]] void end_run(std::int64_t step, double loss);
 
   const Plan& plan_;
@@ -62,9 +65,12 @@ class RankTrainer {
   ParameterStore store_;
   std::vector<VirtualStage> stages_;  // by chunk
   std::vector<Action> actions_;
+  ReplicatedGradients replicated_;
   GradientReduction reduction_;
+  std::int64_t reduction_floor_;  // gradients below this offset may change until the end of the step (a tied table)
   Optimizer optimizer_;
   at::Tensor positions_;  // place of each token in its row
+  PipelineLinks links_;
   std::map<Place, StageActivations> in_flight_;
   std::size_t peak_in_flight_ = 0;
   double loss_sum_ = 0;

@@ -46,7 +46,7 @@ StepTimes StepTimer::end_step() {
   return times;
 }
 
-void StepTimer::wait(Handle& handle, Component component) {
+void StepTimer::wait(Handle& handle, Component component, Component idle) {
   OperationTime time;
   {
     const Span span(*this, component);
@@ -54,7 +54,7 @@ void StepTimer::wait(Handle& handle, Component component) {
   }
   const double blocked = std::min(time.exposed_waiting.value, grow(exposed_, component));
   grow(exposed_, component) -= blocked;
-  grow(exposed_, waiting_) += blocked;
+  grow(exposed_, idle) += blocked;
   add_busy(component, time.moving.value);
 }
 

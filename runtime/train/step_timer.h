@@ -33,8 +33,10 @@ class StepTimer {
   void begin_step();
   StepTimes end_step();
 
-  /// Waits for a communication: time spent blocked goes to `component` while bytes move and to "waiting" before.
-  void wait(Handle& handle, Component component);
+  /// Waits for a communication: time spent blocked goes to `component` while bytes move, and before, until the last
+  /// peer has come, to `idle` ("waiting" unless said otherwise).
+  void wait(Handle& handle, Component component, Component idle);
+  void wait(Handle& handle, Component component) { wait(handle, component, waiting_); }
 
   class Span {
    public:

@@ -22,18 +22,13 @@ double thread_cpu_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-void reset_traffic(RankGroups& groups) {
-  for (auto* group : {&groups.tensor, &groups.gradient, &groups.shard, &groups.stage_outputs, &groups.stage_gradients})
-    if (*group) (*group)->communicator().reset_traffic();
-}
-
 }  // namespace
 
 StepProfile train(const Plan& plan, Communicator& world, const TokenStream& tokens, const TrainObserver& observer) {
   MemoryAccount account(account_limit(plan), world.rank());
   const RankScope scope(account);
   RankTrainer trainer(plan, world, tokens);
-  reset_traffic(trainer.groups());
+  for (GroupCalls* group : trainer.groups().all()) group->communicator().reset_traffic();
   std::vector<StepTimes> timed;
   std::vector<double> seconds;
   std::int64_t done = 0;

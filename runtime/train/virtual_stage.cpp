@@ -52,7 +52,7 @@ VirtualStage::VirtualStage(const RankModel& model, const ParameterStore& store, 
   ListCache lists(model, static_cast<int>(stage));
   const auto add = [&](Section section, Recompute recompute, std::int64_t layer) {
     const auto list = lists.get(section, recompute);
-    parts_.push_back({SectionRun(model, list, store.op_parameters(list->list, layer)),
+    parts_.push_back({SectionRun(model, list, store.op_parameters(list->list, layer)), layer,
                       first_offset_of_layer(store.layout(), layer)});
   };
   const auto sum_before = [&](std::int64_t virtual_stage) {
@@ -79,11 +79,11 @@ at::Tensor VirtualStage::forward(at::Tensor input, StageActivations& activations
 }
 
 at::Tensor VirtualStage::backward(at::Tensor output_gradient, StageActivations& activations,
-                                  const std::function<void(std::int64_t)>& section_done) const {
+                                  const SectionDone& section_done) const {
   at::Tensor gradient = std::move(output_gradient);
   for (std::size_t i = parts_.size(); i-- > 0;) {
     gradient = parts_[i].run.backward(std::move(gradient), activations.batch, activations.saved[i]);
-    section_done(parts_[i].first_offset);
+    section_done(parts_[i].layer, parts_[i].first_offset);
   }
   return gradient;
 }

@@ -28,15 +28,15 @@ class VirtualStage {
 
   /// `input` is undefined on the first stage; the output is undefined on the last.
   at::Tensor forward(at::Tensor input, StageActivations& activations) const;
-  /// `section_done(offset)` is called after each section: no weight at or above this offset (of this virtual stage)
-  /// gets any more gradient from this micro-batch.
-  at::Tensor backward(at::Tensor output_gradient, StageActivations& activations,
-                      const std::function<void(std::int64_t offset)>& section_done) const;
+  /// `section_done` is called after each section with its model layer and the offset of its first weight: no weight of
+  /// this virtual stage at or above it gets any more gradient from this micro-batch.
+  using SectionDone = std::function<void(std::int64_t layer, std::int64_t offset)>;
+  at::Tensor backward(at::Tensor output_gradient, StageActivations& activations, const SectionDone& section_done) const;
 
  private:
   struct Part {
     SectionRun run;
-    std::int64_t first_offset;  // of its weights in the flat buffer
+    std::int64_t layer, first_offset;  // model layer, place of its weights in the flat buffer
   };
 
   bool is_first_, is_last_;
