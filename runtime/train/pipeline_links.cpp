@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "runtime/train/counting_allocator.h"
+
 namespace reckon {
 
 int PipelineLinks::neighbour(int direction) const {
@@ -20,6 +22,7 @@ void PipelineLinks::send(GroupCalls& group, const at::Tensor& tensor, int direct
     sends_.front().wait();  // lets go of the tensor
     sends_.pop_front();
   }
+  recategorize(tensor, MemoryCategory::communication);  // until the neighbour has taken it
   sends_.push_back(group.send(tensor, neighbour(direction)));
 }
 

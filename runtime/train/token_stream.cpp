@@ -28,14 +28,14 @@ TokenStream::TokenStream(const Plan& plan)
                        source_->vocabulary() - 1, plan.model.vocabulary, source_->vocabulary()));
   starts_.push_back(0);
   for (const std::int64_t length : source_->lengths()) starts_.push_back(starts_.back() + length);
-  const std::int64_t needed = plan.batch.sequence_length + 1;
-  if (starts_.back() < needed)
-    refuse(fmt::format("{} holds {} tokens, but one row needs {}", data, starts_.back(), needed));
-  if (!std::filesystem::is_directory(data) && is_token_file(data)) return;  // mapped, read piece by piece
-  for (std::int64_t document = 0; document < source_->documents(); ++document) {
+  const bool is_mapped = !std::filesystem::is_directory(data) && is_token_file(data);  // read piece by piece
+  for (std::int64_t document = 0; !is_mapped && document < source_->documents(); ++document) {
     const std::vector<std::int32_t> tokens = source_->read_all(document);
     in_memory_.insert(in_memory_.end(), tokens.begin(), tokens.end());
   }
+  const std::int64_t needed = plan.batch.sequence_length + 1;
+  if (starts_.back() < needed)
+    refuse(fmt::format("{} holds {} tokens, but one row needs {}", data, starts_.back(), needed));
 }
 
 void TokenStream::read(std::int64_t step, std::int64_t sample, std::span<std::int32_t> into) const {

@@ -1,0 +1,56 @@
+// A legal plan that the runtime cannot carry out yet is refused with the key, never carried out differently.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "plan/errors.h"
+#include "runtime/train/executable.h"
+#include "tests/train/small_plan.h"
+
+namespace reckon {
+namespace {
+
+using testing::small_plan;
+
+void expect_refused(const std::string& key, const std::function<void(Plan&)>& change) {
+  Plan plan = small_plan();
+  EXPECT_NO_THROW(require_executable(plan));
+  change(plan);
+  try {
+    require_executable(plan);
+    ADD_FAILURE() << key << " was accepted";
+  } catch (const ConfigError& error) {
+    ASSERT_EQ(error.diagnostics().size(), 1u);
+    EXPECT_EQ(error.diagnostics()[0].key, key);
+    EXPECT_GT(error.diagnostics()[0].message.size(), 20u) << "no sentence";
+  }
+}
+
+TEST(Executable, RefusesWhatItCannotDoYetByKey) {
+  expect_refused("parallel.ring", [](Plan& plan) { plan.parallel.ring = 2; });
+  expect_refused("parallel.ulysses", [](Plan& plan) { plan.parallel.ulysses = 2; });
+  expect_refused("model", [](Plan& plan) { plan.model.moe.experts = 4; });
+  expect_refused("model", [](Plan& plan) { plan.model.position = Position::alibi; });
+  expect_refused("precision.compute", [](Plan& plan) { plan.precision.compute = NumberFormat::fp8_e4m3; });
+  expect_refused("activations.stored", [](Plan& plan) { plan.activations.stored = NumberFormat::int4; });
+  expect_refused("gradients.reduce", [](Plan& plan) { plan.gradients.reduce = GradientReduce::all_to_all_sum; });
+  expect_refused("optimizer.states", [](Plan& plan) { plan.optimizer.states = NumberFormat::int8; });
+  expect_refused("train.checkpoint_every", [](Plan& plan) { plan.train.checkpoint_every = 5; });
+  expect_refused("documents.source", [](Plan& plan) { plan.documents.source = "fineweb"; });
+}
+
+TEST(Executable, NamesEveryRefusedKeyAtOnce) {
+  Plan plan = small_plan();
+  plan.parallel.ring = 2;
+  plan.optimizer.states = NumberFormat::int8;
+  try {
+    require_executable(plan);
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.diagnostics().size(), 2u);
+  }
+}
+
+}  // namespace
+}  // namespace reckon
