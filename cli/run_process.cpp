@@ -52,6 +52,10 @@ class SignalGate {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // our own SIGKILL does not leave it behind
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+  if (const int nothing = ::open("/dev/null", O_RDONLY); nothing > STDIN_FILENO) {
+    ::dup2(nothing, STDIN_FILENO);  // the user's input is not for the ranks
+    ::close(nothing);
+  }
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
   environ = const_cast<char**>(environment);
   ::execvp(arguments[0], arguments);

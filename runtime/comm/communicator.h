@@ -11,6 +11,8 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +28,9 @@ namespace reckon {
 struct CommunicatorOptions {
   Seconds timeout{60.0};      // a rank silent for longer ends the run
   bool shared_memory = true;  // mpi: false = messages also between ranks of one host
+  /// threads: tells the failure that ends the process while a rank is stuck, and returns the exit code. Without it the
+  /// failure is written to standard error.
+  std::function<int(std::exception_ptr failure)> tell_last_failure = {};
 };
 
 class Communicator {

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <numeric>
 #include <thread>
@@ -15,7 +17,6 @@ namespace {
 
 constexpr std::chrono::seconds kGrace{2};
 
-/// Outlives abandoned threads.
 struct Run {
   Run(int ranks_, const CommunicatorOptions& options_, std::function<void(Communicator&)> body_)
       : ranks(ranks_), options(options_), body(std::move(body_)) {}
@@ -79,6 +80,22 @@ void Run::run_rank(int rank) {
   if (!error) finish_rank(nullptr);
 }
 
+int write_failure(std::exception_ptr failure) {
+  fmt::print(stderr, "error: {}\n", text_of(failure));
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    return static_cast<int>(error.exit_code());
+  } catch (...) {
+    return static_cast<int>(ExitCode::run_failed);
+  }
+}
+
+/// A thread that cannot be ended still uses objects of our callers.
+[[noreturn]] void end_process(std::exception_ptr failure, const CommunicatorOptions& options) {
+  std::quick_exit(options.tell_last_failure ? options.tell_last_failure(failure) : write_failure(failure));
+}
+
 }  // namespace
 
 void run_ranks_as_threads(int ranks, const CommunicatorOptions& options,
@@ -95,7 +112,8 @@ void run_ranks_as_threads(int ranks, const CommunicatorOptions& options,
   const bool complete = all_returned() || run->changed.wait_for(lock, kGrace, all_returned);
   const std::exception_ptr failure = run->failure;
   lock.unlock();
-  for (std::thread& thread : threads) complete ? thread.join() : thread.detach();
+  if (!complete) end_process(failure, options);
+  for (std::thread& thread : threads) thread.join();
   if (failure) std::rethrow_exception(failure);
 }
 

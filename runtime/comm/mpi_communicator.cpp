@@ -103,6 +103,8 @@ void run_rank_over_mpi(int ranks, const CommunicatorOptions& options,
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
   if (provided < MPI_THREAD_MULTIPLE)
     throw RunError("this MPI library does not support calls from several threads (MPI_THREAD_MULTIPLE)");
+  // The default handler ends the process on the spot; communicators made from this one inherit the handler.
+  check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   int rank = 0, size = 1;
   check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");

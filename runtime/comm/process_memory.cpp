@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <random>
+#include <utility>
 
 #include "plan/errors.h"
 #include "runtime/comm/host_memory.h"
@@ -30,9 +32,7 @@ class ProcessMemory final : public HostMemory {
   explicit ProcessMemory(std::vector<int> process_ids) : process_ids_(std::move(process_ids)) {}
 
   std::uint64_t create_block(std::size_t bytes) override {
-    const std::uint64_t token = static_cast<std::uint64_t>(getpid()) << 32 | created_++;
-    const int file = shm_open(block_name(token).c_str(), O_CREAT | O_EXCL | O_RDWR, 0600);
-    if (file < 0) throw_system_error("shm_open of " + block_name(token));
+    const auto [token, file] = new_name();
     const int failed = posix_fallocate(file, 0, static_cast<off_t>(bytes));
     close(file);
     if (failed != 0) {
@@ -70,10 +70,22 @@ class ProcessMemory final : public HostMemory {
   bool alive(int owner) override { return kill(process_ids_[static_cast<std::size_t>(owner)], 0) == 0; }
 
  private:
+  /// A name that nobody has. Process ids repeat in other namespaces that share /dev/shm, and a killed run may leave
+  /// its.
+  static std::pair<std::uint64_t, int> new_name() {
+    std::random_device random;
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      const std::uint64_t token = static_cast<std::uint64_t>(random()) << 32 | random();
+      const int file = shm_open(block_name(token).c_str(), O_CREAT | O_EXCL | O_RDWR, 0600);
+      if (file >= 0) return {token, file};
+      if (errno != EEXIST) throw_system_error("shm_open of " + block_name(token));
+    }
+    throw RunError("/dev/shm has no free name for a block");
+  }
+
   static constexpr std::int64_t kLargestRead = std::int64_t{1} << 26;
 
   std::vector<int> process_ids_;
-  std::uint64_t created_ = 0;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "runtime/comm/progress.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -15,6 +16,23 @@ constexpr double kPatienceSeconds = 0.05;  // before the first look at whether t
 constexpr double kLookSeconds = 1e-3;  // between looks of the thread while calls are made
 constexpr double kRestSeconds = 10.0;
 constexpr int kIdleLooks = 20;
+
+/// Says on the board, for as long as it lives, that this rank may touch other ranks' memory.
+class MovingGuard {
+ public:
+  explicit MovingGuard(HostBoard& board) : board_(board), allowed_(board.begin_moving()) {}
+  ~MovingGuard() {
+    if (allowed_) board_.end_moving();
+  }
+  MovingGuard(const MovingGuard&) = delete;
+  MovingGuard& operator=(const MovingGuard&) = delete;
+
+  bool allowed() const { return allowed_; }
+
+ private:
+  HostBoard& board_;
+  const bool allowed_;
+};
 
 Seconds seconds_between(std::int64_t from, std::int64_t to) {
   return Seconds(static_cast<double>(std::max<std::int64_t>(to - from, 0)) * 1e-9);
@@ -82,7 +100,8 @@ void Progress::advance_all() {
     entering_.clear();
   }
   if (active_.empty()) return;
-  if (!board_.begin_moving()) {
+  const MovingGuard moving(board_);
+  if (!moving.allowed()) {
     active_.clear();
     return;
   }
@@ -94,8 +113,9 @@ void Progress::advance_all() {
     });
   } catch (const Error& error) {
     board_.fail(error.what(), error.exit_code());
+  } catch (const std::exception& error) {  // out of memory, say: on the thread it would end the process
+    board_.fail(fmt::format("moving data failed: {}", error.what()), ExitCode::run_failed);
   }
-  board_.end_moving();
 }
 
 bool Progress::poll(ActiveCall& call) {

@@ -248,12 +248,14 @@ bool CollectiveCall::advance() {
 
 std::string CollectiveCall::broken() {
   for (int member = 0; member < size_; ++member) {
+    // Read before the stages: a peer finishes its part first and leaves or ends afterwards.
+    const bool left = group_->board.member(member).left.load() != 0;
+    const bool alive = group_->host->memory->alive(group_->host_rank(member));
     if (slot(member).finished.load() >= call_) continue;
-    const bool announced = slot(member).announced.load() >= call_;
-    if (!announced && group_->board.member(member).left.load() != 0)
+    if (left && slot(member).announced.load() < call_)
       return fmt::format("{}: rank {} left the group before making this call, rank {} called {}", heading(),
                          group_->world_rank(member), group_->own_world_rank(), describe(operation_));
-    if (!group_->host->memory->alive(group_->host_rank(member)))
+    if (!alive)
       return fmt::format("{}: rank {} has died; rank {} waits for it in {}", heading(), group_->world_rank(member),
                          group_->own_world_rank(), describe(operation_));
   }

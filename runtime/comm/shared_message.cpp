@@ -86,11 +86,13 @@ bool MessageCall::advance() {
 }
 
 std::string MessageCall::broken() {
-  const char* reason = nullptr;
+  // Read before the stages: a peer does its side first and leaves or ends afterwards.
+  const bool left = group_->board.member(operation_.peer).left.load() != 0;
+  const bool alive = group_->host->memory->alive(group_->host_rank(operation_.peer));
+  if (channel_.finished.load() >= message_) return {};
   const bool waits = sends_ || channel_.announced.load() < message_;
-  if (waits && group_->board.member(operation_.peer).left.load() != 0) reason = "left the group before making its side";
-  if (!group_->host->memory->alive(group_->host_rank(operation_.peer))) reason = "has died";
-  if (reason == nullptr) return {};
+  if (alive && !(left && waits)) return {};
+  const char* reason = alive ? "left the group before making its side" : "has died";
   return fmt::format("{}: rank {} {}; rank {} waits in {}", heading(), group_->world_rank(operation_.peer), reason,
                      group_->own_world_rank(), describe(operation_));
 }

@@ -117,6 +117,12 @@ TEST_F(Run, AnInterruptEndsEveryProcess) {
   EXPECT_NE(result.out.find("\n0\n"), std::string::npos) << "processes left: " << result.out << result.err;
 }
 
+TEST_F(Run, LeavesStandardInputToTheCaller) {
+  const CommandResult result =
+      run_command("cd " + kGolden + "; printf 'kept\\n' | { reckon run train.yaml --out " + out() + "; cat; }");
+  EXPECT_TRUE(result.out.ends_with("kept\n")) << result.out << result.err;
+}
+
 TEST_F(Run, OldResultsAreNotTakenForNewOnes) {
   ASSERT_EQ(run("--backend threads").exit_code, 0);
   EXPECT_NE(run("--backend threads memory.limit=1200KiB").exit_code, 0);

@@ -81,6 +81,14 @@ const std::map<std::string, Fault> kFaults{
      }},
 };
 
+/// Something of the caller that a stuck rank may still use: it tells when it is destroyed.
+struct Owned {
+  Owned() = default;
+  ~Owned() { fmt::print(stderr, "the caller's objects are gone\n"); }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+};
+
 void run(Communicator& world, const std::string& fault) {
   std::vector<float> buffer(4, 1.0f);
   world.all_reduce(view(buffer)).wait();
@@ -95,11 +103,12 @@ int main(int argc, char** argv) {
   if (argc < 5) return 2;
   const std::string backend = argv[1], fault = argv[4];
   try {
+    const reckon::Owned owned;
     reckon::run_ranks(backend, std::atoi(argv[2]), {reckon::Seconds(std::atof(argv[3]))},
                       [fault](reckon::Communicator& world) { reckon::run(world, fault); });
   } catch (const reckon::Error& error) {
     fmt::print(stderr, "error: {}\n", error.what());
-    std::quick_exit(static_cast<int>(error.exit_code()));  // a stuck rank may still use what destructors would free
+    return static_cast<int>(error.exit_code());
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 6;

@@ -86,6 +86,15 @@ TEST_P(Fault, EndsTheRunWithAMessageAndLeavesNothing) {
   EXPECT_EQ(processes_with(mark), 0);
 }
 
+TEST(StuckRank, KeepsTheCallersObjects) {
+  const std::string program = std::string(RECKON_BINARY_DIR) + "/comm_fault threads 3 1 ";
+  const std::string gone = "the caller's objects are gone";
+  EXPECT_NE(run_command(program + "throw").output.find(gone), std::string::npos);
+  const Outcome stuck = run_command(program + "sleep");
+  EXPECT_EQ(stuck.output.find(gone), std::string::npos) << stuck.output;
+  EXPECT_EQ(stuck.exit_code, 7);
+}
+
 std::vector<Case> all_cases() {
   const std::string call = "call 3 of group world", four = "all_reduce (sum) of 4 fp32 elements";
   std::vector<Case> cases;

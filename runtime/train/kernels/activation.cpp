@@ -39,7 +39,7 @@ struct SquaredRelu {
 };
 
 template <class F, class T>
-RECKON_VECTOR_CLONES void gated_forward_loop(const T* gate_up, T* hidden, std::int64_t rows, std::int64_t width) {
+RECKON_CPU_CLONES void gated_forward_loop(const T* gate_up, T* hidden, std::int64_t rows, std::int64_t width) {
   for (std::int64_t row = 0; row < rows; ++row, gate_up += 2 * width, hidden += width) {
     const T* up = gate_up + width;
 #pragma omp simd
@@ -48,8 +48,8 @@ RECKON_VECTOR_CLONES void gated_forward_loop(const T* gate_up, T* hidden, std::i
 }
 
 template <class F, class T>
-RECKON_VECTOR_CLONES void gated_backward_loop(const T* hidden_gradient, const T* gate_up, T* gradient,
-                                              std::int64_t rows, std::int64_t width) {
+RECKON_CPU_CLONES void gated_backward_loop(const T* hidden_gradient, const T* gate_up, T* gradient, std::int64_t rows,
+                                           std::int64_t width) {
   for (std::int64_t row = 0; row < rows; ++row) {
     const T* d = hidden_gradient + row * width;
     const T* gate = gate_up + row * 2 * width;
@@ -65,13 +65,13 @@ RECKON_VECTOR_CLONES void gated_backward_loop(const T* hidden_gradient, const T*
 }
 
 template <class F, class T>
-RECKON_VECTOR_CLONES void plain_forward_loop(const T* x, T* hidden, std::int64_t count) {
+RECKON_CPU_CLONES void plain_forward_loop(const T* x, T* hidden, std::int64_t count) {
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) store(hidden[i], F::at(load(x[i])).value);
 }
 
 template <class F, class T>
-RECKON_VECTOR_CLONES void plain_backward_loop(const T* hidden_gradient, const T* x, T* gradient, std::int64_t count) {
+RECKON_CPU_CLONES void plain_backward_loop(const T* hidden_gradient, const T* x, T* gradient, std::int64_t count) {
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) store(gradient[i], load(hidden_gradient[i]) * F::at(load(x[i])).slope);
 }

@@ -16,7 +16,7 @@ std::int64_t target_column(const LogitRows<T>& x, std::int64_t row) {
 }  // namespace
 
 template <class T>
-RECKON_VECTOR_CLONES void row_maximum(const LogitRows<T>& x, Accumulator<T>* maximum) {
+RECKON_CPU_CLONES void row_maximum(const LogitRows<T>& x, Accumulator<T>* maximum) {
   using A = Accumulator<T>;
   for (std::int64_t row = 0; row < x.rows; ++row) {
     const T* logits = x.logits + row * x.stride;
@@ -28,7 +28,7 @@ RECKON_VECTOR_CLONES void row_maximum(const LogitRows<T>& x, Accumulator<T>* max
 }
 
 template <class T>
-RECKON_VECTOR_CLONES void exponential_sum(const LogitRows<T>& x, const Accumulator<T>* maximum, Accumulator<T>* sum) {
+RECKON_CPU_CLONES void exponential_sum(const LogitRows<T>& x, const Accumulator<T>* maximum, Accumulator<T>* sum) {
   using A = Accumulator<T>;
   for (std::int64_t row = 0; row < x.rows; ++row) {
     const T* logits = x.logits + row * x.stride;
@@ -49,8 +49,7 @@ void target_logit(const LogitRows<T>& x, Accumulator<T>* target) {
 }
 
 template <class T>
-RECKON_VECTOR_CLONES void cross_entropy_gradient(const LogitRows<T>& x, const Accumulator<T>* log_sum_exp,
-                                                 double scale) {
+RECKON_CPU_CLONES void cross_entropy_gradient(const LogitRows<T>& x, const Accumulator<T>* log_sum_exp, double scale) {
   using A = Accumulator<T>;
   for (std::int64_t row = 0; row < x.rows; ++row) {
     T* logits = x.logits + row * x.stride;

@@ -1,19 +1,14 @@
 // Element types of the CPU kernels and the few functions that gcc must be able to vectorise over them. Kernels are
-// plain loops, compiled once per instruction set level by RECKON_VECTOR_CLONES; the loader picks the best one (ifunc),
-// so that the build needs no -march=native. Sums are `omp simd` reductions, because -fassociative-math would break
-// exponential(). All arithmetic is in Accumulator<T>: float for float and BFloat16, double for double.
+// plain loops, compiled once per instruction set level by RECKON_CPU_CLONES (see cmake/cpu_clones.cmake); the loader
+// picks the best one (ifunc), so that the build needs no -march=native. Sums are `omp simd` reductions, because
+// -fassociative-math would break exponential(). All arithmetic is in Accumulator<T>: float for float and BFloat16,
+// double for double.
 #pragma once
 
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <type_traits>
-
-#if defined(__x86_64__)
-#define RECKON_VECTOR_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define RECKON_VECTOR_CLONES
-#endif
 
 namespace reckon::kernels {
 

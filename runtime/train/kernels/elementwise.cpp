@@ -5,19 +5,19 @@
 namespace reckon::kernels {
 
 template <class T>
-RECKON_VECTOR_CLONES void add(T* target, const T* source, std::int64_t count) {
+RECKON_CPU_CLONES void add(T* target, const T* source, std::int64_t count) {
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) store(target[i], load(target[i]) + load(source[i]));
 }
 
 template <class T>
-RECKON_VECTOR_CLONES void accumulate(Accumulator<T>* main, const T* part, std::int64_t count) {
+RECKON_CPU_CLONES void accumulate(Accumulator<T>* main, const T* part, std::int64_t count) {
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) main[i] += load(part[i]);
 }
 
 template <class T>
-RECKON_VECTOR_CLONES void add_bias(T* x, const T* bias, std::int64_t rows, std::int64_t width) {
+RECKON_CPU_CLONES void add_bias(T* x, const T* bias, std::int64_t rows, std::int64_t width) {
   for (std::int64_t row = 0; row < rows; ++row, x += width) {
 #pragma omp simd
     for (std::int64_t i = 0; i < width; ++i) store(x[i], load(x[i]) + load(bias[i]));
@@ -25,7 +25,7 @@ RECKON_VECTOR_CLONES void add_bias(T* x, const T* bias, std::int64_t rows, std::
 }
 
 template <class T>
-RECKON_VECTOR_CLONES void bias_gradient(const T* dy, Accumulator<T>* gradient, std::int64_t rows, std::int64_t width) {
+RECKON_CPU_CLONES void bias_gradient(const T* dy, Accumulator<T>* gradient, std::int64_t rows, std::int64_t width) {
   for (std::int64_t row = 0; row < rows; ++row, dy += width) {
 #pragma omp simd
     for (std::int64_t i = 0; i < width; ++i) gradient[i] += load(dy[i]);
@@ -43,9 +43,9 @@ void gather_rows(const T* table, const std::int32_t* tokens, T* out, std::int64_
 }
 
 template <class T>
-RECKON_VECTOR_CLONES void scatter_rows(const T* dy, const std::int32_t* tokens, Accumulator<T>* gradient,
-                                       std::int64_t rows, std::int64_t width, std::int64_t first,
-                                       std::int64_t table_rows) {
+RECKON_CPU_CLONES void scatter_rows(const T* dy, const std::int32_t* tokens, Accumulator<T>* gradient,
+                                    std::int64_t rows, std::int64_t width, std::int64_t first,
+                                    std::int64_t table_rows) {
   for (std::int64_t row = 0; row < rows; ++row, dy += width) {
     const std::int64_t index = tokens[row] - first;
     if (index < 0 || index >= table_rows) continue;
@@ -62,12 +62,12 @@ void copy_rows(T* target, std::int64_t target_stride, const T* source, std::int6
     std::copy_n(source + row * source_stride, width, target + row * target_stride);
 }
 
-RECKON_VECTOR_CLONES void to_bfloat16(const float* source, BFloat16* target, std::int64_t count) {
+RECKON_CPU_CLONES void to_bfloat16(const float* source, BFloat16* target, std::int64_t count) {
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) store(target[i], source[i]);
 }
 
-RECKON_VECTOR_CLONES void to_float(const BFloat16* source, float* target, std::int64_t count) {
+RECKON_CPU_CLONES void to_float(const BFloat16* source, float* target, std::int64_t count) {
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) target[i] = load(source[i]);
 }

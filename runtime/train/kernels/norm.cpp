@@ -3,8 +3,8 @@
 namespace reckon::kernels {
 
 template <class T>
-RECKON_VECTOR_CLONES void rms_norm_forward(const T* x, const T* weight, T* y, Accumulator<T>* statistics,
-                                           std::int64_t rows, std::int64_t width, double epsilon) {
+RECKON_CPU_CLONES void rms_norm_forward(const T* x, const T* weight, T* y, Accumulator<T>* statistics,
+                                        std::int64_t rows, std::int64_t width, double epsilon) {
   using A = Accumulator<T>;
   for (std::int64_t row = 0; row < rows; ++row, x += width, y += width) {
     A squares = 0;
@@ -19,9 +19,9 @@ RECKON_VECTOR_CLONES void rms_norm_forward(const T* x, const T* weight, T* y, Ac
 
 // With n = x * r: dweight = sum dy * n, and dx = r * (weight * dy - n * mean(weight * dy * n)).
 template <class T>
-RECKON_VECTOR_CLONES void rms_norm_backward(const T* dy, const T* x, const T* weight, const Accumulator<T>* statistics,
-                                            T* dx, bool accumulate, Accumulator<T>* weight_gradient, std::int64_t rows,
-                                            std::int64_t width) {
+RECKON_CPU_CLONES void rms_norm_backward(const T* dy, const T* x, const T* weight, const Accumulator<T>* statistics,
+                                         T* dx, bool accumulate, Accumulator<T>* weight_gradient, std::int64_t rows,
+                                         std::int64_t width) {
   using A = Accumulator<T>;
   for (std::int64_t row = 0; row < rows; ++row, x += width, dy += width, dx += width) {
     const A reciprocal = statistics[row];
@@ -46,9 +46,8 @@ RECKON_VECTOR_CLONES void rms_norm_backward(const T* dy, const T* x, const T* we
 }
 
 template <class T>
-RECKON_VECTOR_CLONES void layer_norm_forward(const T* x, const T* weight, const T* bias, T* y,
-                                             Accumulator<T>* statistics, std::int64_t rows, std::int64_t width,
-                                             double epsilon) {
+RECKON_CPU_CLONES void layer_norm_forward(const T* x, const T* weight, const T* bias, T* y, Accumulator<T>* statistics,
+                                          std::int64_t rows, std::int64_t width, double epsilon) {
   using A = Accumulator<T>;
   for (std::int64_t row = 0; row < rows; ++row, x += width, y += width) {
     A sum = 0, squares = 0;
@@ -73,10 +72,9 @@ RECKON_VECTOR_CLONES void layer_norm_forward(const T* x, const T* weight, const 
 
 // With n = (x - mean) * r and g = weight * dy: dx = r * (g - mean(g) - n * mean(g * n)).
 template <class T>
-RECKON_VECTOR_CLONES void layer_norm_backward(const T* dy, const T* x, const T* weight,
-                                              const Accumulator<T>* statistics, T* dx, bool accumulate,
-                                              Accumulator<T>* weight_gradient, Accumulator<T>* bias_gradient,
-                                              std::int64_t rows, std::int64_t width) {
+RECKON_CPU_CLONES void layer_norm_backward(const T* dy, const T* x, const T* weight, const Accumulator<T>* statistics,
+                                           T* dx, bool accumulate, Accumulator<T>* weight_gradient,
+                                           Accumulator<T>* bias_gradient, std::int64_t rows, std::int64_t width) {
   using A = Accumulator<T>;
   for (std::int64_t row = 0; row < rows; ++row, x += width, dy += width, dx += width) {
     const A mean = statistics[2 * row], reciprocal = statistics[2 * row + 1];

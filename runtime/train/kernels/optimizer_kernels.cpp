@@ -17,8 +17,8 @@ namespace {
 
 }  // namespace
 
-RECKON_VECTOR_CLONES void adamw(const AdamwStep& step, float* weight, float* first_moment, float* second_moment,
-                                const float* gradient, std::int64_t count) {
+RECKON_CPU_CLONES void adamw(const AdamwStep& step, float* weight, float* first_moment, float* second_moment,
+                             const float* gradient, std::int64_t count) {
   const AdamwStep s = step;
   const float step_size = s.learning_rate / s.first_bias, root_bias = 1.0f / std::sqrt(s.second_bias);
 #pragma omp simd
@@ -26,8 +26,8 @@ RECKON_VECTOR_CLONES void adamw(const AdamwStep& step, float* weight, float* fir
     weight[i] = adamw_element(s, step_size, root_bias, weight[i], first_moment[i], second_moment[i], gradient[i]);
 }
 
-RECKON_VECTOR_CLONES void adamw(const AdamwStep& step, float* weight, float* first_moment, float* second_moment,
-                                const float* gradient, BFloat16* compute_weight, std::int64_t count) {
+RECKON_CPU_CLONES void adamw(const AdamwStep& step, float* weight, float* first_moment, float* second_moment,
+                             const float* gradient, BFloat16* compute_weight, std::int64_t count) {
   const AdamwStep s = step;
   const float step_size = s.learning_rate / s.first_bias, root_bias = 1.0f / std::sqrt(s.second_bias);
 #pragma omp simd
@@ -37,15 +37,15 @@ RECKON_VECTOR_CLONES void adamw(const AdamwStep& step, float* weight, float* fir
   }
 }
 
-RECKON_VECTOR_CLONES void sgd(float learning_rate, float weight_decay, float gradient_scale, float* weight,
-                              const float* gradient, std::int64_t count) {
+RECKON_CPU_CLONES void sgd(float learning_rate, float weight_decay, float gradient_scale, float* weight,
+                           const float* gradient, std::int64_t count) {
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i)
     weight[i] -= learning_rate * (gradient[i] * gradient_scale + weight_decay * weight[i]);
 }
 
 template <class T>
-RECKON_VECTOR_CLONES double sum_of_squares(const T* values, std::int64_t count) {
+RECKON_CPU_CLONES double sum_of_squares(const T* values, std::int64_t count) {
   double total = 0;
   for (std::int64_t start = 0; start < count; start += 4096) {
     const std::int64_t end = std::min(count, start + 4096);

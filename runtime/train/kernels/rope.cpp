@@ -3,9 +3,9 @@
 namespace reckon::kernels {
 
 template <class T>
-RECKON_VECTOR_CLONES void rotate(T* rows_of_heads, std::int64_t rows, std::int64_t stride, std::int64_t heads,
-                                 std::int64_t head_dim, std::int64_t rotated, const std::int32_t* positions,
-                                 const Accumulator<T>* cosine, const Accumulator<T>* sine, int direction) {
+RECKON_CPU_CLONES void rotate(T* rows_of_heads, std::int64_t rows, std::int64_t stride, std::int64_t heads,
+                              std::int64_t head_dim, std::int64_t rotated, const std::int32_t* positions,
+                              const Accumulator<T>* cosine, const Accumulator<T>* sine, int direction) {
   using A = Accumulator<T>;
   const std::int64_t half = rotated / 2;
   const A sign = static_cast<A>(direction);
