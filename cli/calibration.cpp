@@ -5,15 +5,19 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "cli/find_configs.h"
 #include "cli/launcher.h"
+#include "cli/load_checked_plan.h"
 #include "cli/rank_end.h"
 #include "cli/rank_program.h"
+#include "plan/layer_ops.h"
 #include "plan/yaml_document.h"
 #include "report/write_file.h"
 
@@ -75,25 +79,98 @@ struct TemporaryFile {
   const fs::path path;
 };
 
+std::string changed_fact(const HardwareSpec& hardware) {
+  for (const auto& [fact, value] : machine_facts()) {
+    const auto known = hardware.provenance.find(fact);
+    if (known == hardware.provenance.end() || known->second != value) return fact;
+  }
+  return {};
+}
+
+/// The file at `path`, or nothing where there is none or another version wrote it.
+std::optional<HardwareSpec> readable_hardware(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return std::nullopt;
+  try {
+    return load_hardware(path.string(), find_configs());
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+}
+
+/// Lets a plan for `hardware: local` be read before there is a measured file; none of its figures is used.
+std::string unmeasured_hardware() {
+  HardwareSpec hardware;
+  hardware.name = "local";
+  hardware.source = "stands in until this machine is measured";
+  hardware.device.name = "processor";
+  hardware.device.is_cpu = true;
+  hardware.device.peak = {{NumberFormat::fp32, FlopsPerSecond(1e11)}, {NumberFormat::bf16, FlopsPerSecond(2e11)}};
+  hardware.device.memory = Bytes(std::int64_t{1} << 36);
+  hardware.device.memory_bandwidth = BytesPerSecond(1e10);
+  hardware.intra_node = hardware.inter_node = {BytesPerSecond(1e10), Seconds(5e-6), false};
+  return write_hardware(hardware);
+}
+
+/// One word for the shapes of all ops of a plan (FNV-1a), by which a hardware file remembers that it measured them.
+std::string shapes_of(const Plan& plan) {
+  std::uint64_t hash = 14695981039346656037u;
+  const auto add = [&hash](std::string_view text) {
+    for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 1099511628211u;
+  };
+  const AttentionWork work = single_document_work(plan);
+  for (const Section section : {Section::embedding, Section::dense_layer, Section::head})
+    for (const Op& op : section_ops(plan, section, work).ops) add(fmt::format("{} {};", op.name, shape_key(op)));
+  add(fmt::format("{} {}", name_of(plan.precision.compute), plan.world_size()));
+  return fmt::format("{:016x}", hash);
+}
+
+template <class Sample, class Same>
+void keep_others(std::vector<Sample>& samples, const std::vector<Sample>& earlier, Same same) {
+  const std::size_t measured = samples.size();
+  for (const Sample& old : earlier) {
+    const auto end = samples.begin() + static_cast<std::ptrdiff_t>(measured);
+    if (std::none_of(samples.begin(), end, [&](const Sample& sample) { return same(sample, old); }))
+      samples.push_back(old);
+  }
+}
+
+/// Adds the samples of other shapes that an earlier calibration of this machine and build took.
+void keep_earlier_samples(HardwareSpec& hardware, const fs::path& file) {
+  const auto earlier = readable_hardware(file);
+  if (!earlier || !changed_fact(*earlier).empty()) return;
+  keep_others(hardware.time.op_samples, earlier->time.op_samples, [](const OpSample& a, const OpSample& b) {
+    return a.op == b.op && a.shape == b.shape && a.format == b.format;
+  });
+  keep_others(hardware.time.gemm_samples, earlier->time.gemm_samples, [](const GemmSample& a, const GemmSample& b) {
+    return a.batch == b.batch && a.m == b.m && a.n == b.n && a.k == b.k && a.pass == b.pass && a.format == b.format;
+  });
+  const auto shapes = earlier->provenance.find("shapes");
+  if (shapes != earlier->provenance.end()) hardware.provenance["shapes"] = shapes->second;
+}
+
 }  // namespace
 
 std::string reason_to_calibrate(const ConfigPaths& paths) {
   std::error_code error;
   if (!fs::exists(paths.local_hardware, error)) return "this machine was not measured yet";
-  HardwareSpec hardware;
-  try {
-    hardware = load_hardware("local", paths);
-  } catch (const ConfigError&) {  // written by another version: no reason to bother the user
-    return "the kept file cannot be read any more";
-  }
-  const auto& provenance = hardware.provenance;
-  for (const auto& [fact, value] : machine_facts()) {
-    const auto known = provenance.find(fact);
-    if (known == provenance.end() || known->second != value) return fmt::format("its {} has changed", fact);
-  }
+  const auto hardware = readable_hardware(paths.local_hardware);
+  if (!hardware) return "the kept file cannot be read any more";  // written by another version: no reason to bother
+  const auto& provenance = hardware->provenance;
+  if (const std::string fact = changed_fact(*hardware); !fact.empty()) return fmt::format("its {} has changed", fact);
   const auto date = provenance.find("date");
   const double age = date == provenance.end() ? 1e9 : days_since(date->second);
   return age > kDaysFresh ? fmt::format("it was measured more than {} days ago", kDaysFresh) : "";
+}
+
+std::string reason_to_calibrate_for(const fs::path& plan, const std::vector<std::string>& overrides,
+                                    const ConfigPaths& paths) {
+  if (const std::string reason = reason_to_calibrate(paths); !reason.empty()) return reason;
+  const Plan loaded = load_checked_plan(plan.string(), overrides, paths);
+  const auto& provenance = loaded.hardware.provenance;
+  const auto shapes = provenance.find("shapes");
+  const bool known = shapes != provenance.end() && shapes->second.find(shapes_of(loaded)) != std::string::npos;
+  return known ? "" : "the shapes of this plan were not measured yet";
 }
 
 HardwareSpec calibrate(const CalibrationOptions& options, const Output& output) {
@@ -111,6 +188,12 @@ HardwareSpec calibrate(const CalibrationOptions& options, const Output& output) 
   if (options.quick) command.emplace_back("--quick");
   if (!options.plan.empty()) command.insert(command.end(), {"--plan", options.plan});
   command.insert(command.end(), options.overrides.begin(), options.overrides.end());
+  const TemporaryFile stand_in(fmt::format("{}.{}.stand-in.yaml", options.out.string(), ::getpid()));
+  const bool for_local = !options.plan.empty() && uses_local_hardware(options.plan, options.overrides);
+  if (for_local) {
+    write_file(stand_in.path, unmeasured_hardware());
+    command.push_back("hardware=" + stand_in.path.string());
+  }
 
   output.note("measuring this machine" + std::string(options.quick ? " (quick)" : ""));
   const ProcessEnd end = run_process(rank_processes(Backend::threads, ranks, command));
@@ -118,6 +201,13 @@ HardwareSpec calibrate(const CalibrationOptions& options, const Output& output) 
   HardwareSpec hardware = load_hardware(measured.path.string(), find_configs());
   for (const auto& [fact, value] : machine_facts()) hardware.provenance[fact] = value;
   hardware.provenance["date"] = today();
+  keep_earlier_samples(hardware, options.out);
+  if (for_local) {
+    auto overrides = options.overrides;
+    overrides.push_back("hardware=" + stand_in.path.string());
+    std::string& shapes = hardware.provenance["shapes"];
+    shapes += (shapes.empty() ? "" : " ") + shapes_of(load_checked_plan(options.plan, overrides, find_configs()));
+  }
   write_file(options.out, write_hardware(hardware));
   return hardware;
 }
@@ -133,10 +223,10 @@ bool uses_local_hardware(const fs::path& plan, const std::vector<std::string>& o
 void calibrate_if_needed(const fs::path& plan, const std::vector<std::string>& overrides, const ConfigPaths& paths,
                          const Output& output) {
   if (!uses_local_hardware(plan, overrides)) return;
-  const std::string reason = reason_to_calibrate(paths);
+  const std::string reason = reason_to_calibrate_for(plan, overrides, paths);
   if (reason.empty()) return;
   output.note(fmt::format("calibrating first: {}", reason));
-  calibrate({.quick = true, .plan = {}, .overrides = {}, .out = paths.local_hardware}, output);
+  calibrate({.quick = true, .plan = plan.string(), .overrides = overrides, .out = paths.local_hardware}, output);
 }
 
 }  // namespace reckon

@@ -14,6 +14,10 @@ namespace reckon {
 /// Why the file at `paths.local_hardware` should be measured again ("it was measured 40 days ago"); empty = it is good.
 std::string reason_to_calibrate(const ConfigPaths& paths);
 
+/// The same for a prediction of this plan: its ops must have been measured in the shapes that it has.
+std::string reason_to_calibrate_for(const std::filesystem::path& plan, const std::vector<std::string>& overrides,
+                                    const ConfigPaths& paths);
+
 struct CalibrationOptions {
   bool quick = false;
   std::string plan;                    // measure the exact shapes of this plan too; empty = none
@@ -22,13 +26,15 @@ struct CalibrationOptions {
   std::int64_t ranks = 0;              // that measure at the same time; 0 = one per core
 };
 
-/// Starts reckon-rank, adds host, build and date to its result, writes the file and returns it. Throws RunError.
+/// Starts reckon-rank, adds host, build and date to its result and what an earlier file of the same machine and build
+/// holds of other shapes, writes the file and returns it. Throws RunError.
 HardwareSpec calibrate(const CalibrationOptions& options, const Output& output);
 
 /// Whether the plan runs on `hardware: local`.
 bool uses_local_hardware(const std::filesystem::path& plan, const std::vector<std::string>& overrides);
 
-/// Measures this machine first if the plan needs it and the file is missing or stale.
+/// Measures this machine in the plan's shapes first if the plan needs it and the file is missing, stale or without
+/// them.
 void calibrate_if_needed(const std::filesystem::path& plan, const std::vector<std::string>& overrides,
                          const ConfigPaths& paths, const Output& output);
 

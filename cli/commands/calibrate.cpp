@@ -13,8 +13,9 @@ namespace {
 
 /// A quick calibration into the usual place that need not be repeated.
 bool kept_one_is_good(const CalibrateOptions& options, const ConfigPaths& paths) {
-  return options.quick && !options.force && options.out.empty() && options.plan.empty() && options.ranks == 0 &&
-         reason_to_calibrate(paths).empty();
+  if (!options.quick || options.force || !options.out.empty() || options.ranks != 0) return false;
+  if (options.plan.empty()) return reason_to_calibrate(paths).empty();
+  return reason_to_calibrate_for(find_plan(options.plan, paths), options.overrides, paths).empty();
 }
 
 }  // namespace
