@@ -9,6 +9,7 @@
 #include "cost_model/gemm_cost.h"
 #include "plan/choices.h"
 #include "plan/describe_model.h"
+#include "plan/load_plan.h"
 
 namespace reckon {
 
@@ -31,26 +32,7 @@ std::string collective_provenance(const HardwareSpec& hardware) {
                      hardware.time.collectives.size());
 }
 
-void warn_options(const Plan& plan, std::vector<std::string>& texts) {
-  const ParallelSpec& p = plan.parallel;
-  const std::int64_t replicas = p.data * plan.context();
-  if (p.sequence && p.tensor == 1) texts.push_back("parallel.sequence has no effect at parallel.tensor = 1");
-  if (p.zero > 0 && replicas == 1)
-    texts.push_back(fmt::format("parallel.zero = {} shards nothing: there is one replica", p.zero));
-  if (p.chunks > 1 && p.pipeline == 1) texts.push_back("parallel.chunks has no effect at parallel.pipeline = 1");
-  if (p.schedule == ScheduleKind::interleaved && p.pipeline == 1)
-    texts.push_back("parallel.schedule: interleaved has no effect at parallel.pipeline = 1");
-  if (p.pipeline > 1 && plan.micro_batches() < p.pipeline)
-    texts.push_back(
-        fmt::format("{} micro-batches cannot fill {} pipeline stages: at least {:.0f} % of the step is bubble",
-                    plan.micro_batches(), p.pipeline,
-                    100.0 * static_cast<double>(p.pipeline - plan.micro_batches()) / static_cast<double>(p.pipeline)));
-  if (plan.gradients.reduce == GradientReduce::all_to_all_sum && replicas == 1)
-    texts.push_back("gradients.reduce has no effect with one replica");
-  if (!plan.model.is_moe() && p.expert > 1) texts.push_back("parallel.expert has no effect on a dense model");
-}
-
-/// More than half a device's bf16 peak in one figure is a sparse rate: twice the dense one.
+/// A bf16 peak of more than 1.5 times the device's dense rate is a sparse rate: twice the dense one.
 void warn_peak(const HardwareSpec& hardware, std::vector<std::string>& texts) {
   static const std::map<std::string, double> dense = {{"A100", 312e12}, {"H100", 989.5e12}, {"H200", 989.5e12},
                                                       {"A800", 312e12}, {"H800", 989.5e12}, {"B200", 2250e12}};
@@ -77,7 +59,7 @@ void warn_memory(const StepProfile& profile, std::vector<std::string>& texts) {
 
 }  // namespace
 
-std::vector<std::string> assumptions(const Plan& plan, const OpTimes& times) {
+std::vector<std::string> assumptions(const Plan& plan, const OpTimes& times, const DocumentWork& documents) {
   std::vector<std::string> texts;
   const SectionTimes& layer = times.dense_layer.ops.empty() ? times.moe_layer : times.dense_layer;
   texts.push_back("times of a layer's ops: " + op_provenance(layer));
@@ -90,7 +72,14 @@ std::vector<std::string> assumptions(const Plan& plan, const OpTimes& times) {
     texts.push_back(fmt::format("device times carry the factor {:.3f} of an earlier measured run",
                                 plan.hardware.time.global_factor));
   if (plan.model.is_moe()) texts.push_back("tokens are spread evenly over the experts");
-  if (plan.documents.source == "single") texts.push_back("every row is one document");
+  if (plan.documents.source == "single") {
+    texts.push_back("every row is one document");
+  } else {
+    texts.push_back(
+        fmt::format("attention is that of documents '{}' packed into rows, mean of the first steps; all "
+                    "replicas wait for the heaviest, {:.3f} of the mean",
+                    plan.documents.source, documents.replica_imbalance));
+  }
   return texts;
 }
 
@@ -98,7 +87,7 @@ std::vector<std::string> warnings(const StepProfile& profile) {
   std::vector<std::string> texts;
   if (std::string unread = unread_fields_warning(profile.plan.model); !unread.empty())
     texts.push_back(std::move(unread));
-  warn_options(profile.plan, texts);
+  for (std::string& text : plan_warnings(profile.plan)) texts.push_back(std::move(text));
   warn_peak(profile.plan.hardware, texts);
   warn_memory(profile, texts);
   if (profile.step.mfu > 1.0 || profile.step.hfu > 1.0)

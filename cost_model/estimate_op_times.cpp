@@ -7,6 +7,7 @@
 #include "cost_model/state_cost.h"
 #include "plan/parameter_layout.h"
 #include "plan/rank_grid.h"
+#include "plan/step_documents.h"
 
 namespace reckon {
 
@@ -96,7 +97,7 @@ bool has_layer(const ModelSpec& model, bool moe) {
 Bytes message_bytes(const Plan& plan) {
   const std::int64_t tokens = plan.batch.micro_batch * plan.batch.sequence_length / plan.context();
   const std::int64_t share = plan.parallel.sequence ? plan.parallel.tensor : 1;
-  const std::int64_t width = plan.precision.compute == NumberFormat::fp32 ? 4 : 2;
+  const std::int64_t width = payload_bits(tensor_format(plan)) / 8;
   return Bytes(tokens * plan.model.hidden * width / share);
 }
 
@@ -116,18 +117,10 @@ std::vector<Seconds> pipeline_messages(const Plan& plan) {
   return edges;
 }
 
-Seconds tied_table_time(const Plan& plan, const GroupLayouts& layouts) {
-  if (!plan.model.tied_head || plan.parallel.pipeline == 1) return Seconds(0.0);
-  const std::int64_t elements = plan.model.vocabulary * plan.model.hidden / plan.parallel.tensor;
-  const std::int64_t width = storage_bytes({plan.gradients.wire}, 1).value;
-  return collective_cost(plan.hardware, Collective::all_reduce, layouts[Group::embedding], Bytes(elements * width))
-      .seconds;
-}
-
 }  // namespace
 
 OpTimes estimate_op_times(const Plan& plan) {
-  return estimate_op_times(plan, single_document_work(plan));
+  return estimate_op_times(plan, planned_attention_work(plan));
 }
 
 OpTimes estimate_op_times(const Plan& plan, const AttentionWork& work) {
@@ -153,7 +146,7 @@ OpTimes estimate_op_times(const Plan& plan, const AttentionWork& work) {
     const bool gathers = plan.parallel.zero == 1 || plan.parallel.zero == 2;
     times.parameter_gather.push_back(gathers ? parameter_gather_time(plan, layouts, weights, buckets) : Seconds(0.0));
   }
-  times.tied_table_reduce = tied_table_time(plan, layouts);
+  times.tied_table_reduce = tied_table_time(plan, layouts, elements);
   times.quantize_per_byte =
       Seconds(plan.hardware.time.memory_bound.bytes_factor / plan.hardware.device.memory_bandwidth.value);
   return times;

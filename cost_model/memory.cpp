@@ -8,6 +8,7 @@
 #include "cost_model/stage_memory.h"
 #include "plan/pipeline_schedule.h"
 #include "plan/rank_grid.h"
+#include "plan/step_documents.h"
 
 namespace reckon {
 
@@ -103,7 +104,7 @@ std::string crossing_component(const StageMemory& m, Bytes limit) {
 }  // namespace
 
 std::vector<StageProfile> predict_memory(const Plan& resolved) {
-  return predict_memory(resolved, single_document_work(resolved));
+  return predict_memory(resolved, planned_attention_work(resolved));
 }
 
 std::vector<StageProfile> predict_memory(const Plan& resolved, const AttentionWork& work) {
@@ -143,6 +144,10 @@ Bytes memory_need(const Plan& plan, const StageMemory& memory) {
 }
 
 Verdict memory_verdict(const Plan& resolved, const std::vector<StageProfile>& stages) {
+  return memory_verdict(resolved, planned_attention_work(resolved), stages);
+}
+
+Verdict memory_verdict(const Plan& resolved, const AttentionWork& work, const std::vector<StageProfile>& stages) {
   Verdict verdict;
   verdict.limit = memory_limit(resolved);
   const StageProfile* worst = nullptr;
@@ -160,7 +165,7 @@ Verdict memory_verdict(const Plan& resolved, const std::vector<StageProfile>& st
     verdict.breaks = crossing_component(worst->memory, verdict.limit);
     return verdict;
   }
-  const auto sequence = allocation_sequence(resolved, single_document_work(resolved), worst->stage);
+  const auto sequence = allocation_sequence(resolved, work, worst->stage);
   const Allocation* refused = first_refused(sequence, verdict.limit);
   verdict.breaks = refused ? std::string(name_of(refused->kind)) : crossing_component(worst->memory, verdict.limit);
   return verdict;
@@ -168,7 +173,7 @@ Verdict memory_verdict(const Plan& resolved, const std::vector<StageProfile>& st
 
 std::vector<std::int64_t> fewest_recomputed_layers(const Plan& plan) {
   if (plan.activations.recompute == Recompute::none) return {};
-  const AttentionWork work = single_document_work(plan);
+  const AttentionWork work = planned_attention_work(plan);
   const Bytes limit = memory_limit(plan);
   const auto stages = static_cast<std::size_t>(plan.parallel.pipeline);
   Plan tried = plan;

@@ -11,7 +11,7 @@
 namespace reckon {
 
 /// Every stage of a resolved plan: bytes by component at the stage's peak moment, allocator slack, communicators and
-/// context. With attention work of given documents, or of full rows.
+/// context. With the given attention work, or that of the plan's documents.
 std::vector<StageProfile> predict_memory(const Plan& resolved);
 std::vector<StageProfile> predict_memory(const Plan& resolved, const AttentionWork& work);
 
@@ -27,6 +27,7 @@ Bytes memory_need(const Plan& plan, const StageMemory& memory);
 /// Whether the worst stage fits; if not, the component whose allocation crosses the limit first. Leaves `probability`
 /// and `nearest` to the caller.
 Verdict memory_verdict(const Plan& resolved, const std::vector<StageProfile>& stages);
+Verdict memory_verdict(const Plan& resolved, const AttentionWork& work, const std::vector<StageProfile>& stages);
 
 /// Layers that each stage has to recompute, in the plan's mode, so that it fits: the fewest. All of a stage's layers
 /// where even those do not suffice. Empty in mode none.

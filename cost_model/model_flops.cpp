@@ -1,9 +1,7 @@
 #include "cost_model/model_flops.h"
 
-#include <numeric>
-
+#include "cost_model/stage_sections.h"
 #include "plan/parameters.h"
-#include "plan/pipeline_schedule.h"
 
 namespace reckon {
 
@@ -43,14 +41,14 @@ Flops model_flops(const Plan& plan, const AttentionWork& work) {
 }
 
 Flops recomputed_flops(const Plan& plan, const AttentionWork& work) {
-  if (plan.activations.recompute != Recompute::full) return Flops(0.0);
-  const std::vector<std::int64_t>& by_stage = plan.activations.recompute_layers;
-  double layers = std::accumulate(by_stage.begin(), by_stage.end(), 0.0);
-  if (by_stage.size() == 1) layers *= real(plan.parallel.pipeline);
-  const double head = real(plan.model.vocabulary * plan.model.hidden);
-  const double layer_products = 2.0 * (multiplied_weights(plan.model) - head) * tokens(plan);
+  const Recompute mode = plan.activations.recompute;
+  if (mode == Recompute::none || mode == Recompute::elementwise) return Flops(0.0);
+  double layers = 0;
+  for (std::int64_t stage = 0; stage < plan.parallel.pipeline; ++stage) layers += real(recomputed_layers(plan, stage));
   const double attention = attention_flops_per_row(plan, work) * real(plan.batch.global_batch);
-  return Flops((layer_products + attention) * layers / real(plan.model.layers));
+  const double head = real(plan.model.vocabulary * plan.model.hidden);
+  const double products = mode == Recompute::full ? 2.0 * (multiplied_weights(plan.model) - head) * tokens(plan) : 0.0;
+  return Flops((products + attention) * layers / real(plan.model.layers));
 }
 
 }  // namespace reckon

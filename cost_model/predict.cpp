@@ -1,6 +1,6 @@
 #include "cost_model/predict.h"
 
-#include <algorithm>
+#include <cmath>
 
 #include "cost_model/assumptions.h"
 #include "cost_model/estimate_op_times.h"
@@ -11,19 +11,20 @@
 #include "cost_model/step_time.h"
 #include "cost_model/traffic.h"
 #include "plan/parameters.h"
+#include "plan/step_documents.h"
 
 namespace reckon {
 
 namespace {
 
-StepSummary step_summary(const Plan& plan, const StepTime& time, const AttentionWork& work) {
+StepSummary step_summary(const Plan& plan, const StepTime& time, const AttentionWork& work, double real_token_share) {
   StepSummary step;
   step.seconds = time.total;
   const double factor = interval_factor(step_time_deviation(plan, time.components));
   step.interval_low = time.total * (1.0 / factor);
   step.interval_high = time.total * factor;
   step.tokens = plan.batch.global_batch * plan.batch.sequence_length;
-  step.useful_tokens = step.tokens;
+  step.useful_tokens = std::llround(static_cast<double>(step.tokens) * real_token_share);
   const auto devices = static_cast<double>(plan.world_size());
   step.tokens_per_second_per_device = static_cast<double>(step.tokens) / (time.total.value * devices);
   step.useful_tokens_per_second_per_device = static_cast<double>(step.useful_tokens) / (time.total.value * devices);
@@ -45,17 +46,19 @@ StepProfile predict(const Plan& resolved) {
   profile.parameters = count_parameters(resolved.model);
   profile.active_parameters = count_active_parameters(resolved.model);
 
-  const OpTimes times = estimate_op_times(resolved);
+  const DocumentWork documents = planned_documents(resolved);
+  const AttentionWork work = slowest_attention(documents);
+  profile.packing = documents.packing;
+  const OpTimes times = estimate_op_times(resolved, work);
   const StepTime time = step_time(resolved, times);
-  profile.step = step_summary(resolved, time,
-                              times.dense_layer.work.pairs_per_row > 0 ? times.dense_layer.work : times.moe_layer.work);
+  profile.step = step_summary(resolved, time, work, documents.packing.real_token_share);
   profile.time = time.components;
   profile.traffic = step_traffic(resolved, times);
-  profile.stages = predict_memory(resolved);
-  profile.verdict = memory_verdict(resolved, profile.stages);
+  profile.stages = predict_memory(resolved, work);
+  profile.verdict = memory_verdict(resolved, work, profile.stages);
   profile.verdict.probability =
       fit_probability(profile.verdict.need, profile.verdict.limit, memory_deviation(resolved));
-  profile.assumptions = assumptions(resolved, times);
+  profile.assumptions = assumptions(resolved, times, documents);
   profile.warnings = warnings(profile);
   return profile;
 }

@@ -6,8 +6,9 @@
 // seconds(S, topology, rho) = constant + linear * A(S) + attention * rho * B(S) + ring(S, topology) * share
 // with A, B from the plan's op times; ring = a + b S^2 per topology: the exchange's steps, and imbalance of a causal
 // row. Packing and Batching compute and move a whole causal row (rho = share = 1). HSAP computes the pairs inside
-// documents and moves what they need: of equal documents in order, a rank receives about the share rho of a full ring
-// (methods of docs/ packing.md: 7 documents on 2, 4, 8 ranks need 0.14, 0.14, 0.16 of it).
+// documents and moves what they need. Of n equal documents in order, rho = 1 / n; a border between two ranks falls
+// anywhere in a document, so the later rank receives half a document on average, 0.5 rho S of the S tokens of a full
+// ring: share = 0.5 rho. Where rows hold one document (rho = 1 at 16K) HSAP is Packing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +29,8 @@ namespace reckon {
 namespace {
 
 constexpr double kDevices = 8.0;
-constexpr double kPackedFill = 0.9;  // tokens/s x 8 / iterations/s of every Packing and HSAP row is 0.900 S
+constexpr double kDocumentMoved = 0.5;  // assumed, see above: part of a document that a border between ranks moves
+constexpr double kPackedFill = 0.9;     // tokens/s x 8 / iterations/s of every Packing and HSAP row is 0.900 S
 
 struct PaperRow {
   std::string method;
@@ -106,7 +108,7 @@ struct Fit {
   }
   double seconds(const PaperRow& row) const {
     const double visible = row.method == "HSAP" ? rho.at(row.length) : 1.0;
-    const double moved = visible < 1.0 ? 0.5 * visible : 1.0;
+    const double moved = visible < 1.0 ? kDocumentMoved * visible : 1.0;
     return one_node(row.length, visible) + ring_seconds(row.topology(), row.length, moved, visible);
   }
 };
@@ -145,8 +147,8 @@ void fit_ring(const std::vector<PaperRow>& rows, const std::string& topology, Fi
   }
   const double determinant = xx * yy - xy * xy;
   double a = (xt * yy - yt * xy) / determinant, b = (yt * xx - xt * xy) / determinant;
-  if (b < 0.0) a = xt / xx, b = 0.0;
-  if (a < 0.0) b = yt / yy, a = 0.0;
+  if (b < 0.0) a = std::max(0.0, xt / xx), b = 0.0;
+  if (a < 0.0) b = std::max(0.0, yt / yy), a = 0.0;
   fit.ring[topology] = {a, b};
 }
 
@@ -174,6 +176,7 @@ std::vector<FittedConstant> constants(const Fit& fit) {
   std::vector<FittedConstant> list{{"seconds of a step that do not depend on its length", fit.constant, packing},
                                    {"factor on the time of everything but attention", fit.linear, packing},
                                    {"factor on the time of attention", fit.attention, packing}};
+  list.push_back({"part of a document that a border between ring ranks moves", kDocumentMoved, {}});
   for (const auto& [topology, ab] : fit.ring) {
     const std::vector<std::string> rows{"Packing 16K " + topology, "Packing 32K " + topology,
                                         "Packing 64K " + topology};

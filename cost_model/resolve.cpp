@@ -19,12 +19,6 @@ void resolve_shards(Plan& plan) {
     plan.parallel.zero_group = plan.parallel.data * plan.context();
 }
 
-/// Of whole rows in one document, the mirrored chunks of zigzag are balanced; without a ring nothing is placed.
-void resolve_placement(Plan& plan) {
-  if (plan.documents.placement != Placement::automatic) return;
-  plan.documents.placement = plan.parallel.ring > 1 ? Placement::zigzag : Placement::contiguous;
-}
-
 /// Unscaled storage means "as computed": bf16, the default, is fp32 where the plan computes in fp32.
 void resolve_storage(Plan& plan) {
   if (!is_block_scaled(plan.activations.stored)) plan.activations.stored = tensor_format(plan);
@@ -41,7 +35,7 @@ Plan resolve(const Plan& plan) {
   Plan resolved = plan;
   resolve_nodes(resolved);
   resolve_shards(resolved);
-  resolve_placement(resolved);
+  resolved.documents.placement = planned_placement(resolved);
   resolved.parallel.layers_per_stage = layers_per_virtual_stage(resolved);
   resolve_storage(resolved);
   resolve_recomputation(resolved);

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <regex>
 
 #include "plan/errors.h"
+#include "plan/layer_ops.h"
 #include "plan/load_plan.h"
 #include "plan/pipeline_schedule.h"
 
@@ -36,6 +38,15 @@ bool sounds_like_experts(const std::string& model) {
   return std::regex_search(lower(model), pattern);
 }
 
+/// A whole number and nothing else. Throws ConfigError naming where it stands.
+std::int64_t whole_number(const std::string& text, const std::string& where) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw ConfigError(fmt::format("{} of the source is '{}'; a whole number is needed", where, text));
+  return value;
+}
+
 /// Reads the cells of one row; remembers whose default was used.
 class Row {
  public:
@@ -61,7 +72,7 @@ class Row {
     if (const auto value = count(column)) return *value;
     assumed(column);
     const std::optional<std::string> value = known(column);
-    return value ? std::stoll(*value) : fallback;
+    return value ? whole_number(*value, "cells." + column) : fallback;
   }
   void assumed(const std::string& column) { assumptions.push_back(column); }
 
@@ -94,7 +105,7 @@ ModelSpec row_model(Row& row, const ScoreSource& source, const std::optional<Mod
     const std::string* vocabulary = named_part(source.vocabulary, model.name);
     if (row.empty("vocab") && vocabulary != nullptr) {
       row.assumed("vocab");
-      model.vocabulary = std::stoll(*vocabulary);
+      model.vocabulary = whole_number(*vocabulary, "vocabulary." + model.name);
     } else {
       model.vocabulary = row.count_or("vocab", 50304);
     }
@@ -154,6 +165,8 @@ std::string set_layout(Row& row, std::int64_t gpus, ParallelSpec& parallel) {
   parallel.chunks = degree("vpp");
   parallel.expert = degree("ep");
   const std::int64_t context = degree("cp");
+  for (const char* column : {"tp", "pp", "cp", "dp", "vpp", "ep", "ulysses", "ring"})
+    if (degree(column) < 1) return "layout_mismatch";
   parallel.ulysses = degree("ulysses");
   parallel.ring =
       row.count("ring").value_or(std::max<std::int64_t>(1, context / std::max<std::int64_t>(1, parallel.ulysses)));
@@ -240,6 +253,7 @@ void set_precision(Row& row, Plan& plan) {
         {{fmt::format("precision '{}' is not one of bf16, fp16, fp8, nvfp4", cell), {}, 0, 0, "precision.compute"}});
   }
   plan.precision.master = NumberFormat::fp32;
+  plan.activations.stored = tensor_format(plan);
 }
 
 void set_options(Row& row, RowPlan& result) {
@@ -337,7 +351,11 @@ void set_recompute(Plan& plan, const std::string& cell) {
       std::size_t end = 0;
       try {
         layers = std::stoll(cell, &end);
+        if (cell.substr(end) == " layers") end = cell.size();
       } catch (const std::exception&) {
+        end = 0;
+      }
+      if (end == 0 || end != cell.size() || *layers < 0) {
         throw RuleError({{"recompute '" + cell + "' is not one of none, selective, full, 'N layers'",
                           {},
                           0,

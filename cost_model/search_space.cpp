@@ -97,8 +97,8 @@ std::vector<std::pair<std::string, std::string>> overrides_of(const Plan& base, 
   if (const auto format = storage_choices()[candidate.storage].format) {
     keys.emplace_back("activations.stored", name_of(*format));
     keys.emplace_back("activations.classes", agoq_classes());
-    keys.emplace_back("activations.bits_by_stage", "auto");
   }
+  if (!base.activations.bits_by_stage.empty()) keys.emplace_back("activations.bits_by_stage", "auto");
   keys.emplace_back("activations.recompute", name_of(candidate.recompute));
   keys.emplace_back("activations.recompute_layers", "auto");
   return keys;

@@ -1,6 +1,7 @@
 #include "cost_model/search_unit.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -155,7 +156,7 @@ class UnitSearch {
   const std::size_t keep_;
   CandidateModel& model_;
   UnitResult result_;
-  FoundPlan worst_kept_;
+  FoundPlan worst_kept_{std::numeric_limits<double>::infinity(), {}, 0, {}, {}};  // nothing is cut off yet
   const char* last_reason_ = nullptr;
   UnitRejection* last_rejection_ = nullptr;
   std::map<std::int64_t, std::unique_ptr<ShapeCosts>> shapes_;

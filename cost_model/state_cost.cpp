@@ -21,7 +21,12 @@ double gradient_wire_bytes(const Plan& plan) {
 
 /// What weights are gathered and computed in: 16 bits for narrower compute.
 double weight_bytes(const Plan& plan) {
-  return plan.precision.compute == NumberFormat::fp32 ? 4.0 : 2.0;
+  return payload_bits(tensor_format(plan)) / 8.0;
+}
+
+/// Of the optimizer's own copy; 0 where it updates the weights themselves.
+double master_bytes(const Plan& plan) {
+  return plan.precision.master == tensor_format(plan) ? 0.0 : payload_bits(plan.precision.master) / 8.0;
 }
 
 Bytes whole(double bytes) {
@@ -106,6 +111,17 @@ Seconds parameter_gather_time(const Plan& plan, const GroupLayouts& layouts, Loc
          pieced(plan, Collective::all_gather, layouts[Group::expert_gradient], weights.expert * bytes, pieces);
 }
 
+Bytes tied_table_bytes(const Plan& plan, const SectionElements& elements) {
+  if (plan.parallel.pipeline == 1) return Bytes(0);
+  return storage_bytes({plan.gradients.wire, plan.activations.block, plan.activations.scale}, elements.tied_table);
+}
+
+Seconds tied_table_time(const Plan& plan, const GroupLayouts& layouts, const SectionElements& elements) {
+  const Bytes bytes = tied_table_bytes(plan, elements);
+  if (bytes.value == 0) return Seconds(0.0);
+  return collective_cost(plan.hardware, Collective::all_reduce, layouts[Group::embedding], bytes).seconds;
+}
+
 std::int64_t shard_ranks(const Plan& plan) {
   if (plan.parallel.zero == 0) return 1;
   if (plan.parallel.zero_group > 0) return plan.parallel.zero_group;
@@ -121,11 +137,11 @@ Seconds optimizer_time(const Plan& plan, const GroupLayouts& layouts, LocalWeigh
   const double state = plan.optimizer.kind == OptimizerKind::adamw
                            ? 2.0 * bytes_per_element(plan.optimizer.states, plan.activations.block, ScaleFormat::fp32)
                            : 0.0;
-  const double master = plan.precision.compute == NumberFormat::fp32 ? 0.0 : 4.0;
+  const double master = master_bytes(plan);
   // Norm reads the gradient; the update reads gradient, master and states and writes master, states and weight; the
   // gradient is scaled in the update and cleared for the next step.
   const double clip = plan.optimizer.clip_gradient_norm > 0.0 ? gradient : 0.0;
-  const double update = gradient + 2.0 * (master + state) + weight_bytes(plan) + (master == 0.0 ? 4.0 : 0.0);
+  const double update = gradient + 2.0 * (master + state) + (master == 0.0 ? 2.0 : 1.0) * weight_bytes(plan);
   const double clear = gradient * weights.total();
   return memory_bound_cost(hardware, hardware.time.optimizer, updated * (clip + update) + clear).seconds;
 }

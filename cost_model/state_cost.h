@@ -26,6 +26,11 @@ std::int64_t gradient_buckets(const Plan& plan, LocalWeights weights);
 /// Gathering of `weights` from their ZeRO shards.
 Seconds parameter_gather_time(const Plan& plan, const GroupLayouts& layouts, LocalWeights weights, std::int64_t pieces);
 
+/// Gradient of a tied table as it is sent; 0 where one rank holds the only copy.
+Bytes tied_table_bytes(const Plan& plan, const SectionElements& elements);
+/// All-reduce of it between the first and the last stage.
+Seconds tied_table_time(const Plan& plan, const GroupLayouts& layouts, const SectionElements& elements);
+
 /// Norm, clip and update of the weights that this rank updates.
 Seconds optimizer_time(const Plan& plan, const GroupLayouts& layouts, LocalWeights weights);
 

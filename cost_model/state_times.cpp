@@ -7,18 +7,6 @@
 
 namespace reckon {
 
-namespace {
-
-double tied_table_seconds(const Plan& plan, const GroupLayouts& layouts) {
-  if (!plan.model.tied_head || plan.parallel.pipeline == 1) return 0;
-  const std::int64_t elements = local_vocabulary(plan.model, plan.parallel.tensor) * plan.model.hidden;
-  return collective_cost(plan.hardware, Collective::all_reduce, layouts[Group::embedding],
-                         storage_bytes({plan.gradients.wire}, elements))
-      .seconds.value;
-}
-
-}  // namespace
-
 std::array<WeightElements, 4> section_weights(const Plan& plan) {
   const SectionElements e = section_elements(plan.model, plan.parallel.tensor, plan.parallel.expert);
   const bool spread = plan.parallel.expert > 1;
@@ -53,7 +41,7 @@ StateTimes state_times(const Plan& plan) {
     times.section_reduce[i] = gradient_reduce_time(plan, layouts, weights).value;
     if (plan.parallel.zero >= 3) times.section_gather[i] = parameter_gather_time(plan, layouts, weights, 1).value;
   }
-  times.tied_reduce = tied_table_seconds(plan, layouts);
+  times.tied_reduce = tied_table_time(plan, layouts, elements).value;
   return times;
 }
 

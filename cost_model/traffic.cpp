@@ -40,7 +40,7 @@ class Counter {
   void add(Traffic& traffic, const std::vector<CollectiveCall>& calls, double times) const {
     for (const CollectiveCall& call : calls)
       add(traffic, call.collective, call.group, static_cast<double>(call.bytes.value), times * call.calls,
-          plan_.precision.compute);
+          tensor_format(plan_));
   }
 
   void add_section(Traffic& traffic, const OpList& list, double times) const {
@@ -79,7 +79,8 @@ void add_states(const Plan& plan, const Counter& counter, LocalWeights weights, 
       static_cast<double>(
           storage_bytes({plan.gradients.wire, plan.activations.block, plan.activations.scale}, 1 << 16).value) /
       (1 << 16);
-  const double bytes_per_weight = plan.precision.compute == NumberFormat::fp32 ? 4.0 : 2.0;
+  const NumberFormat format = tensor_format(plan);
+  const double bytes_per_weight = payload_bits(format) / 8.0;
   const auto micro_batches = static_cast<double>(plan.micro_batches());
   const double reductions = plan.parallel.zero >= 2 ? micro_batches : 1.0;
   const double buckets = static_cast<double>(gradient_buckets(plan, weights));
@@ -103,7 +104,6 @@ void add_states(const Plan& plan, const Counter& counter, LocalWeights weights, 
               buckets * reductions, wire);
   counter.add(traffic, reduce, Group::expert_gradient, weights.expert * bytes_per_gradient, reductions, wire);
   const double gathers = plan.parallel.zero >= 3 ? 2.0 * micro_batches : 1.0;
-  const NumberFormat format = plan.precision.compute == NumberFormat::fp32 ? NumberFormat::fp32 : NumberFormat::bf16;
   counter.add(traffic, Collective::all_gather, Group::shard, weights.dense * bytes_per_weight / std::max(1.0, buckets),
               gathers * buckets, format);
   counter.add(traffic, Collective::all_gather, Group::expert_gradient, weights.expert * bytes_per_weight, gathers,
@@ -114,7 +114,7 @@ void add_messages(const Plan& plan, const Counter& counter, std::int64_t stage, 
   if (plan.parallel.pipeline == 1) return;
   const std::int64_t tokens = plan.batch.micro_batch * plan.batch.sequence_length / plan.context();
   const std::int64_t share = plan.parallel.sequence ? plan.parallel.tensor : 1;
-  const double width = plan.precision.compute == NumberFormat::fp32 ? 4.0 : 2.0;
+  const double width = payload_bits(tensor_format(plan)) / 8.0;
   const double bytes = static_cast<double>(tokens * plan.model.hidden / share) * width;
   const auto per_chunk = static_cast<double>(plan.micro_batches());
   double messages = 0.0;  // outputs to the next virtual stage, input gradients to the previous one
@@ -123,7 +123,7 @@ void add_messages(const Plan& plan, const Counter& counter, std::int64_t stage, 
     messages += virtual_stage + 1 < plan.virtual_stages() ? per_chunk : 0.0;
     messages += virtual_stage > 0 ? per_chunk : 0.0;
   }
-  counter.add(traffic, Collective::send_receive, Group::pipeline, bytes, messages, plan.precision.compute);
+  counter.add(traffic, Collective::send_receive, Group::pipeline, bytes, messages, tensor_format(plan));
 }
 
 }  // namespace
@@ -138,10 +138,9 @@ std::vector<TrafficEntry> step_traffic(const Plan& plan, const OpTimes& times) {
       add_layers(counter, times, layers, stage, static_cast<double>(plan.micro_batches()), traffic);
     add_states(plan, counter, stage_weights(plan, elements, stage), traffic);
     add_messages(plan, counter, stage, traffic);
-    if (plan.model.tied_head && (stage == 0 || stage + 1 == plan.parallel.pipeline))
+    if (stage == 0 || stage + 1 == plan.parallel.pipeline)
       counter.add(traffic, Collective::all_reduce, Group::embedding,
-                  static_cast<double>(elements.tied_table) * payload_bits(plan.gradients.wire) / 8.0, 1.0,
-                  plan.gradients.wire);
+                  static_cast<double>(tied_table_bytes(plan, elements).value), 1.0, plan.gradients.wire);
     for (const auto& [key, amount] : traffic)
       if (amount.bytes > worst[key].bytes) worst[key] = amount;
   }

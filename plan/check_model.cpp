@@ -71,6 +71,10 @@ void check_moe(const ModelSpec& model, Findings& found) {
   found.range("moe.expert_ffn_hidden", moe.expert_ffn_hidden, 1, kWidest);
   found.range("moe.shared_experts", moe.shared_experts, 0, kMostExperts);
   found.range("moe.shared_ffn_hidden", moe.shared_ffn_hidden, moe.shared_experts > 0 ? 1 : 0, kWidest);
+  found.unless(
+      moe.shared_experts > 0 || moe.shared_ffn_hidden == 0, "moe.shared_ffn_hidden",
+      fmt::format("moe.shared_ffn_hidden is {}, but moe.shared_experts is 0; give the number of shared experts",
+                  moe.shared_ffn_hidden));
   found.range("moe.dense_first_layers", moe.dense_first_layers, 0, model.layers);
   found.range("moe.every", moe.every, 1, kMostLayers);
   found.unless(!moe.shared_expert_gate || moe.shared_experts > 0, "moe.shared_expert_gate",

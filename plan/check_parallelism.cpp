@@ -93,7 +93,14 @@ void check_schedule(Rules& rules) {
     }
     return;
   }
-  if (rules.parallel.pipeline == 1) return;  // a warning: nothing to interleave
+  if (rules.parallel.pipeline == 1) {  // chunks 1: a warning, nothing to interleave
+    if (rules.parallel.chunks > 1)
+      rules.broken("parallel.chunks",
+                   fmt::format("chunks is {}, but with pipeline 1 there is nothing to interleave; legal: chunks 1, or "
+                               "pipeline 2 or more",
+                               rules.parallel.chunks));
+    return;
+  }
   if (rules.parallel.chunks == 1) {
     rules.broken("parallel.chunks",
                  "schedule interleaved needs chunks of 2 or more virtual stages a rank, found 1; legal: chunks 2, or "

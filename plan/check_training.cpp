@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plan/choices.h"
+#include "plan/layer_ops.h"
 #include "plan/plan_rules.h"
 
 namespace reckon {
@@ -67,6 +68,14 @@ std::int64_t most_layers_of_a_stage(const Rules& rules) {
 void check_activations(Rules& rules) {
   const ActivationSpec& activations = rules.plan.activations;
   check_bits(rules, activations.bits_by_stage);
+  if (activations.method == ActivationMethod::optimal)
+    rules.broken("activations.method",
+                 "method optimal is not there yet: no solver decides classes and stages; legal: policy");
+  if (!is_block_scaled(activations.stored) && activations.stored != tensor_format(rules.plan))
+    rules.broken("activations.stored",
+                 fmt::format("stored {} is neither block-scaled nor the format of computed tensors; legal: {}, or a "
+                             "block-scaled format",
+                             name_of(activations.stored), name_of(tensor_format(rules.plan))));
   const std::vector<std::int64_t>& recomputed = activations.recompute_layers;
   if (recomputed.size() > 1 && static_cast<std::int64_t>(recomputed.size()) != rules.parallel.pipeline) {
     return rules.broken(

@@ -168,7 +168,8 @@ ClassPolicy class_policy(const Plan& plan, ActivationClass activation_class, int
   if (!is_block_scaled(activations.stored)) return {false, tensor_format(plan)};
   if (activations.bits_by_stage.empty()) return {false, activations.stored};
   const std::size_t index = std::min(at(stage), activations.bits_by_stage.size() - 1);  // one entry = all stages
-  return {false, with_bits(activations.stored, activations.bits_by_stage[index])};
+  const int bits = activations.bits_by_stage[index];
+  return {false, bits == 16 ? tensor_format(plan) : with_bits(activations.stored, bits)};
 }
 
 KeptSet kept_tensors(const Plan& plan, const OpList& list, Recompute recompute, int stage) {

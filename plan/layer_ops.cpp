@@ -56,11 +56,45 @@ OpList layer_section(const Plan& plan, bool moe, const AttentionWork& work) {
 }
 
 /// Visible pairs of one causal row of `length` tokens, each seeing at most `window` (0: all before it).
-double causal_pairs(std::int64_t length, std::int64_t window) {
+double visible_pairs(std::int64_t length, std::int64_t window) {
   const auto n = static_cast<double>(length);
   if (window <= 0 || window >= length) return n * (n + 1) / 2;
   const auto w = static_cast<double>(window);
   return w * (w + 1) / 2 + (n - w) * w;
+}
+
+/// Of the layers, those with the window: the first of every `sliding_window_every`.
+double windowed_share(const ModelSpec& model) {
+  if (model.sliding_window == 0) return 0;
+  const std::int64_t every = std::max<std::int64_t>(1, model.sliding_window_every);
+  return static_cast<double>((model.layers + every - 1) / every) / static_cast<double>(model.layers);
+}
+
+/// What the busiest ring rank computes and receives of a row that is one document.
+struct WorstRank {
+  double pairs = 0, key_blocks = 0;  // visible pairs; keys that it does not hold, in units of its own tokens
+};
+
+/// A rank holds a run of tokens, or two mirrored ones (zigzag); a run needs the `window` - 1 tokens before it. Other
+/// placements spread the tokens of a row evenly and need all of it.
+WorstRank worst_rank(const Plan& plan, std::int64_t window) {
+  const std::int64_t length = plan.batch.sequence_length, ring = plan.parallel.ring, own = length / ring;
+  const Placement placement = planned_placement(plan);
+  const bool halves = placement == Placement::zigzag || placement == Placement::zigzag_per_document;
+  if (placement != Placement::contiguous && (!halves || length % (2 * ring) != 0))
+    return {visible_pairs(length, window) / static_cast<double>(ring), static_cast<double>(ring - 1)};
+  const std::int64_t run = halves ? own / 2 : own, before = window == 0 ? length : window - 1;
+  const auto pairs = [&](std::int64_t first) {
+    return visible_pairs(first + run, window) - visible_pairs(first, window);
+  };
+  WorstRank worst;
+  for (std::int64_t rank = 0; rank < ring; ++rank) {
+    const std::int64_t first = rank * run, mirrored = length - (rank + 1) * run;
+    const std::int64_t received = std::min(first, before) + (halves ? std::min(mirrored - first - run, before) : 0);
+    worst.pairs = std::max(worst.pairs, pairs(first) + (halves ? pairs(mirrored) : 0));
+    worst.key_blocks = std::max(worst.key_blocks, static_cast<double>(received) / static_cast<double>(own));
+  }
+  return worst;
 }
 
 }  // namespace
@@ -79,23 +113,29 @@ OpList section_ops(const Plan& plan, Section section, const AttentionWork& work)
   throw std::logic_error("unknown section");
 }
 
+double causal_pairs(const ModelSpec& model, std::int64_t tokens) {
+  const double share = windowed_share(model);
+  return share * visible_pairs(tokens, model.sliding_window) + (1 - share) * visible_pairs(tokens, 0);
+}
+
+Placement planned_placement(const Plan& plan) {
+  const Placement placement = plan.documents.placement;
+  if (placement != Placement::automatic) return placement;
+  if (plan.parallel.ring == 1) return Placement::contiguous;
+  if (plan.documents.source != "single") return Placement::automatic;
+  return plan.batch.sequence_length % (2 * plan.context()) == 0 ? Placement::zigzag : Placement::striped;
+}
+
 AttentionWork single_document_work(const Plan& plan) {
   const std::int64_t length = plan.batch.sequence_length;
-  const ModelSpec& model = plan.model;
   AttentionWork work;
-  work.pairs_per_row = causal_pairs(length, 0);
-  if (model.sliding_window > 0) {
-    const double windowed = 1.0 / static_cast<double>(std::max<std::int64_t>(1, model.sliding_window_every));
-    work.pairs_per_row = windowed * causal_pairs(length, model.sliding_window) + (1 - windowed) * work.pairs_per_row;
-  }
-  const std::int64_t ring = plan.parallel.ring;
-  if (ring == 1) return work;
-  work.key_blocks = static_cast<double>(ring - 1);
-  if (plan.documents.placement == Placement::contiguous) {  // the last rank sees every earlier token
-    const auto own = static_cast<double>(length / ring);
-    const double last = own * own * static_cast<double>(ring - 1) + own * (own + 1) / 2;
-    work.imbalance = last / (causal_pairs(length, 0) / static_cast<double>(ring));
-  }
+  work.pairs_per_row = causal_pairs(plan.model, length);
+  if (plan.parallel.ring == 1) return work;
+  const double share = windowed_share(plan.model);
+  const WorstRank windowed = worst_rank(plan, plan.model.sliding_window), full = worst_rank(plan, 0);
+  work.key_blocks = share * windowed.key_blocks + (1 - share) * full.key_blocks;
+  work.imbalance = (share * windowed.pairs + (1 - share) * full.pairs) /
+                   (work.pairs_per_row / static_cast<double>(plan.parallel.ring));
   return work;
 }
 

@@ -93,6 +93,14 @@ OpList section_ops(const Plan& plan, Section section, const AttentionWork& work)
 /// fill whole rows.
 AttentionWork single_document_work(const Plan& plan);
 
+/// Visible pairs of a causal document of `tokens`, on average over the layers, of which some may have a window.
+double causal_pairs(const ModelSpec& model, std::int64_t tokens);
+
+/// The placement that `auto` stands for: of whole rows in one document the mirrored runs of zigzag, which are balanced
+/// (striped where the row does not divide into them); without a ring nothing is placed. Stays auto for packed
+/// documents, where it is chosen row by row.
+Placement planned_placement(const Plan& plan);
+
 /// Canonical shape text of an op, the key of measured samples: "gemm 4096x6144x4096", "attention ...".
 std::string shape_key(const Op& op);
 

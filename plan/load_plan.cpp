@@ -164,6 +164,7 @@ class PlanLoader {
         if (key->set != nullptr)
           key->set(nested(assignment.path.substr(key->path.size() + 1), assignment.value), plan_);
       } else if (key->set != nullptr) {
+        if (key->clear != nullptr) key->clear(plan_);
         key->set(assignment.value, plan_);
       }
     } catch (const ConfigError& error) {

@@ -221,10 +221,10 @@ void add_sim(std::vector<PlanKey>& keys) {
       "Coefficient of variation of op times."));
   keys.push_back(slow_ranks());
   keys.push_back(field(
-      "sim.network_scale", [](auto& p) -> auto& { return p.sim.network_scale; }, kPositive, "factor",
+      "sim.network_scale", [](auto& p) -> auto& { return p.sim.network_scale; }, {1e-6, 1e6}, "factor",
       "What if the network were this many times faster."));
   keys.push_back(field(
-      "sim.compute_scale", [](auto& p) -> auto& { return p.sim.compute_scale; }, kPositive, "factor",
+      "sim.compute_scale", [](auto& p) -> auto& { return p.sim.compute_scale; }, {1e-6, 1e6}, "factor",
       "What if the devices were this many times faster."));
   keys.push_back(field(
       "sim.free_overlap", [](auto& p) -> auto& { return p.sim.free_overlap; },

@@ -24,6 +24,8 @@ struct PlanKey {
   /// `model` and `hardware`, which the loader reads itself.
   std::function<void(const YamlValue&, Plan&)> set;
   std::function<YamlValue(const Plan&)> get;
+  /// Of mappings: empties the field before a whole mapping is set, which so replaces that of a preset.
+  std::function<void(Plan&)> clear;
 };
 
 /// The rows of the table without their default texts (plan_key_rows.cpp); use plan_keys().

@@ -41,6 +41,7 @@ PlanKey reference(std::string path, YamlValue (*get)(const Plan&), std::string m
   return key;
 }
 
+/// Entries of a mapping written as a whole replace those of a preset; a single `activations.classes.gate` adds to them.
 PlanKey activation_classes() {
   PlanKey key =
       described("activations.classes", "",
@@ -63,6 +64,7 @@ PlanKey activation_classes() {
       plan.activations.classes[*activation_class(entry.key)] = policy;
     }
   };
+  key.clear = [](Plan& plan) { plan.activations.classes.clear(); };
   key.get = [](const Plan& plan) {
     YamlValue mapping = YamlValue::mapping();
     mapping.flow = plan.activations.classes.empty();
@@ -94,6 +96,7 @@ PlanKey slow_ranks() {
       plan.sim.slow_ranks[rank] = factor;
     }
   };
+  key.clear = [](Plan& plan) { plan.sim.slow_ranks.clear(); };
   key.get = [](const Plan& plan) {
     YamlValue mapping = YamlValue::mapping();
     mapping.flow = true;

@@ -32,7 +32,7 @@ void about_parallelism(const Plan& plan, Warnings& warnings) {
                     "zero 1 avoids that",
                     parallel.zero, parallel.pipeline, plan.micro_batches()));
   }
-  if (parallel.schedule != ScheduleKind::one_forward_one_backward && parallel.pipeline == 1) {
+  if (parallel.schedule == ScheduleKind::interleaved && parallel.pipeline == 1) {
     warnings.push_back(fmt::format("parallel.schedule {} has no effect at pipeline 1: there is one stage",
                                    name_of(parallel.schedule)));
   }
@@ -41,7 +41,8 @@ void about_parallelism(const Plan& plan, Warnings& warnings) {
         fmt::format("{} micro-batches cannot keep {} pipeline stages busy; raise global_batch or lower micro_batch",
                     plan.micro_batches(), parallel.pipeline));
   }
-  if (plan.documents.placement != Placement::automatic && parallel.ring == 1) {
+  const Placement placement = plan.documents.placement;
+  if (placement != Placement::automatic && placement != Placement::contiguous && parallel.ring == 1) {
     warnings.push_back(fmt::format("documents.placement {} has no effect at ring 1: each rank sees whole rows",
                                    name_of(plan.documents.placement)));
   }

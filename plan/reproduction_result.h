@@ -7,7 +7,7 @@
 
 namespace reckon {
 
-/// A constant that was fitted, and the rows it was fitted on.
+/// A constant that was fitted, and the rows it was fitted on; without rows it was assumed.
 struct FittedConstant {
   std::string constant;  // what it is, with its unit
   double value = 0;

@@ -16,21 +16,6 @@ namespace {
 /// More documents to choose from than the rows hold, so that the packers that do not cut leave little padding.
 constexpr double kChoice = 1.125;
 
-/// Visible pairs of a document whose queries see at most `window` keys; 0 = all.
-double visible_pairs(std::int64_t tokens, std::int64_t window) {
-  const auto l = static_cast<double>(tokens), w = static_cast<double>(window);
-  if (window == 0 || tokens <= window) return l * (l + 1) / 2;
-  return w * (w + 1) / 2 + (l - w) * w;
-}
-
-/// Mean over the layers, of which some may have a window.
-double visible_pairs(const ModelSpec& model, std::int64_t tokens) {
-  const double full = visible_pairs(tokens, 0);
-  if (model.sliding_window == 0) return full;
-  const double share = 1.0 / static_cast<double>(std::max<std::int64_t>(1, model.sliding_window_every));
-  return share * visible_pairs(tokens, model.sliding_window) + (1 - share) * full;
-}
-
 /// Sums over placed rows; the worst ranks of rows add up, as rows follow each other.
 struct RowSums {
   double pairs = 0, worst_pairs = 0, mean_pairs = 0;  // of full causal documents, as the placement sees them
@@ -44,7 +29,7 @@ struct RowSums {
     const DocumentBorders documents = attention_borders(row.lengths(), tokens, plan.documents.attention);
     const TokenPlacement placement = place_tokens(documents, ring, plan.documents.placement, costs);
     const PlacementWork work = placement_work(documents, placement);
-    for (std::int64_t i = 0; i < documents.documents(); ++i) visible += visible_pairs(plan.model, documents.length(i));
+    for (std::int64_t i = 0; i < documents.documents(); ++i) visible += causal_pairs(plan.model, documents.length(i));
     mean_pairs += work.total_pairs() / static_cast<double>(ring);
     worst_pairs += *std::max_element(work.pairs.begin(), work.pairs.end());
     key_blocks_mean += work.key_blocks_mean();
@@ -118,11 +103,37 @@ PlacementCosts placement_costs(const Plan& plan) {
   const auto widths = static_cast<double>(model.head_dim + value_dim);
   const double heads = static_cast<double>(model.heads) / static_cast<double>(split);
   const double kv_heads = std::max(1.0, static_cast<double>(model.kv_heads) / static_cast<double>(split));
-  const double bytes = payload_bits(plan.precision.compute) / 8.0;
+  const double bytes = payload_bits(tensor_format(plan)) / 8.0;
   const double factor = plan.hardware.time.attention_backward.flops_factor;  // of useful FLOPs at peak
   costs.pair = 3.5 * 2 * widths * heads * factor / peak->second.value;       // backward is 2.5 times forward
   costs.key_token = 3 * widths * kv_heads * bytes / link.bandwidth.value;    // twice there, gradients back
   return costs;
+}
+
+DocumentWork planned_documents(const Plan& plan) {
+  if (plan.documents.source != "single") return document_work(plan);
+  DocumentWork work;
+  work.attention = single_document_work(plan);
+  work.packing.documents = plan.batch.global_batch;
+  const Placement placement = planned_placement(plan);
+  const std::int64_t tokens = plan.batch.sequence_length;
+  const DocumentBorders row = document_borders(std::vector<std::int64_t>{tokens}, tokens);
+  const PlacementWork placed = placement_work(row, place_tokens(row, plan.parallel.ring, placement));
+  work.packing.placement = std::string(name_of(placement));
+  work.packing.imbalance = placed.imbalance();
+  work.packing.kv_blocks_mean = placed.key_blocks_mean();
+  work.packing.kv_blocks_max = placed.key_blocks_max();
+  return work;
+}
+
+AttentionWork planned_attention_work(const Plan& plan) {
+  return plan.documents.source == "single" ? single_document_work(plan) : slowest_attention(document_work(plan));
+}
+
+AttentionWork slowest_attention(const DocumentWork& work) {
+  AttentionWork slowest = work.attention;
+  slowest.imbalance *= work.replica_imbalance;
+  return slowest;
 }
 
 DocumentWork document_work(const Plan& plan, std::int64_t rows) {

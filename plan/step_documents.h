@@ -48,4 +48,12 @@ struct DocumentWork {
 /// Packs as many steps as hold `rows` rows, at least one, and places about that many rows, evenly picked.
 DocumentWork document_work(const Plan& plan, std::int64_t rows = 64);
 
+/// `attention` of the replica with the most pairs, for which the others wait.
+AttentionWork slowest_attention(const DocumentWork& work);
+
+/// document_work of packed documents; closed forms where every row is one document.
+DocumentWork planned_documents(const Plan& plan);
+/// What prediction and simulation price attention with: that of the slowest replica.
+AttentionWork planned_attention_work(const Plan& plan);
+
 }  // namespace reckon

@@ -172,7 +172,8 @@ std::string reproduction_text(const ReproductionResult& result, const TextStyle&
   std::string text = table.text(style) + "\n";
   for (const FittedConstant& constant : result.fitted)
     text +=
-        fmt::format("fitted: {} = {:.6g} on {}\n", constant.constant, constant.value, fmt::join(constant.rows, ", "));
+        fmt::format("{}: {} = {:.6g}{}\n", constant.rows.empty() ? "assumed" : "fitted", constant.constant,
+                    constant.value, constant.rows.empty() ? "" : fmt::format(" on {}", fmt::join(constant.rows, ", ")));
   for (const auto& [name, value] : result.summary) text += fmt::format("{}: {:.4g}\n", name, value);
   return text;
 }

@@ -49,10 +49,11 @@ class Candidates {
     constexpr std::pair<NumberFormat, const char*> kFormats[] = {{NumberFormat::int8, "int8"},
                                                                  {NumberFormat::int4, "int4"}};
     for (const auto& [format, name] : kFormats)
-      add({fmt::format("activations.stored={}", name)}, [format = format](Plan& plan) {
-        plan.activations.stored = format;
-        plan.activations.bits_by_stage.clear();
-      });
+      add({fmt::format("activations.stored={}", name), "activations.bits_by_stage=auto"},
+          [format = format](Plan& plan) {
+            plan.activations.stored = format;
+            plan.activations.bits_by_stage.clear();
+          });
   }
 
   void smaller_micro_batch() {
@@ -77,13 +78,15 @@ class Candidates {
         plan.parallel.data = data;
         plan.parallel.tensor = tensor;
       });
-      add({fmt::format("parallel.data={}", data), fmt::format("parallel.pipeline={}", pipeline)}, [=](Plan& plan) {
-        plan.parallel.data = data;
-        plan.parallel.pipeline = pipeline;
-        plan.parallel.layers_per_stage.clear();
-        plan.activations.recompute_layers.clear();
-        plan.activations.bits_by_stage.clear();
-      });
+      add({fmt::format("parallel.data={}", data), fmt::format("parallel.pipeline={}", pipeline),
+           "parallel.layers_per_stage=auto", "activations.recompute_layers=auto", "activations.bits_by_stage=auto"},
+          [=](Plan& plan) {
+            plan.parallel.data = data;
+            plan.parallel.pipeline = pipeline;
+            plan.parallel.layers_per_stage.clear();
+            plan.activations.recompute_layers.clear();
+            plan.activations.bits_by_stage.clear();
+          });
     }
   }
 

@@ -179,7 +179,7 @@ class StageBuilder {
 
   Wait collective(const CollectiveCall& call, Seconds time) {
     const int ranks = static_cast<int>(grid_.size(call.group));
-    count(call.group, call.collective, plan_.precision.compute, call.calls,
+    count(call.group, call.collective, tensor_format(plan_), call.calls,
           bytes_sent_per_rank(call.collective, call.bytes, ranks) * call.calls);
     return write_.beside(stream_of(call.group), port_of(call.group),
                          labels_.of(collective_name(call.group, call.collective)), time);
@@ -293,7 +293,7 @@ class StageBuilder {
   }
 
   void count_parameters(std::int64_t weights) {
-    const NumberFormat format = plan_.precision.compute == NumberFormat::fp32 ? NumberFormat::fp32 : NumberFormat::bf16;
+    const NumberFormat format = tensor_format(plan_);
     count(Group::shard, Collective::all_gather, format, 1,
           bytes_sent_per_rank(Collective::all_gather, storage_bytes({format}, weights),
                               static_cast<int>(grid_.size(Group::shard))));

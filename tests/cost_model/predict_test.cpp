@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 #include <random>
 #include <string>
 
 #include "cost_model/estimate_op_times.h"
 #include "cost_model/model_flops.h"
+#include "cost_model/state_times.h"
 #include "cost_model/step_time.h"
 #include "plan/errors.h"
 #include "plan/load_plan.h"
@@ -179,6 +181,101 @@ TEST(Predict, TenThousandRandomPlansAreFiniteAndNotNegative) {
     ASSERT_NEAR(sum, step.total.value, 1e-9 * step.total.value) << "plan " << i;
   }
   EXPECT_GT(predicted, 5000);
+}
+
+std::optional<TrafficEntry> entry_of(const StepProfile& profile, const std::string& group,
+                                     const std::string& collective) {
+  for (const TrafficEntry& entry : profile.traffic)
+    if (entry.group == group && entry.collective == collective) return entry;
+  return std::nullopt;
+}
+
+// 16 / 2 = 8 micro-batches, each one message of 4096 tokens / tensor 4 of 4096 values.
+TEST(Predict, MessagesAreAsWideAsTensorsWhateverComputes) {
+  constexpr std::pair<NumberFormat, std::pair<const char*, int>> kFormats[] = {{NumberFormat::fp64, {"fp64", 8}},
+                                                                               {NumberFormat::fp32, {"fp32", 4}},
+                                                                               {NumberFormat::bf16, {"bf16", 2}},
+                                                                               {NumberFormat::fp8_e4m3, {"bf16", 2}}};
+  for (const auto& [compute, expected] : kFormats) {
+    Plan plan = example();
+    plan.precision.compute = compute;
+    plan.precision.master = compute == NumberFormat::fp64 ? NumberFormat::fp64 : NumberFormat::fp32;
+    plan.hardware.device.peak[compute] = FlopsPerSecond(300e12);
+    const StepProfile profile = predict(resolve(plan));
+    const auto message = entry_of(profile, "pipeline", "send_receive");
+    ASSERT_TRUE(message);
+    EXPECT_EQ(message->dtype, expected.first);
+    EXPECT_EQ(message->bytes_per_rank, 8 * 4096 / 4 * 4096 * expected.second);
+    EXPECT_EQ(entry_of(profile, "shard", "all_gather")->dtype, expected.first);  // parameters after the optimizer
+  }
+}
+
+// Rows are padded to the tensor group (local_vocabulary); FP8 has a scale of
+// 2 bytes for every 128 values.
+TEST(Predict, TheTiedTableIsReducedAsItIsStoredAndSent) {
+  Plan plan = gpt(64);
+  plan.hardware = cluster();
+  plan.parallel.pipeline = 2;
+  plan.parallel.tensor = 4;
+  plan.parallel.data = 2;
+  plan.batch.global_batch = 4;
+  plan.gradients.wire = NumberFormat::fp8_e4m3;
+  plan.gradients.reduce = GradientReduce::all_to_all_sum;
+  const std::int64_t values = local_vocabulary(plan.model, 4) * 64;
+  const std::int64_t bytes = values + (values + 127) / 128 * 2;
+  const StepProfile profile = predict(resolve(plan));
+  const auto entry = entry_of(profile, "embedding", "all_reduce");
+  ASSERT_TRUE(entry);
+  EXPECT_EQ(entry->bytes_per_rank, bytes);  // 2 (2 - 1) / 2 of the message
+  EXPECT_DOUBLE_EQ(estimate_op_times(plan).tied_table_reduce.value, state_times(plan).tied_reduce);
+}
+
+TEST(Predict, DocumentsOfASourceCutAttentionAndPadding) {
+  Plan plan = llama3_8b(4096);
+  plan.hardware = cluster();
+  plan.batch = {4096, 1, 8};
+  const StepProfile single = predict(resolve(plan));
+  EXPECT_EQ(single.step.useful_tokens, single.step.tokens);
+  EXPECT_EQ(single.packing.documents, 8);
+  plan.documents.source = "fineweb";
+  const StepProfile packed = predict(resolve(plan));
+  EXPECT_LT(packed.step.seconds, single.step.seconds);
+  EXPECT_LT(packed.packing.sum_of_squares_share, 0.7);
+  EXPECT_EQ(packed.step.useful_tokens,
+            std::llround(static_cast<double>(packed.step.tokens) * packed.packing.real_token_share));
+  plan.documents.rows = Rows::padded;
+  const StepProfile padded = predict(resolve(plan));
+  EXPECT_EQ(padded.packing.documents, 8);  // one a row
+  EXPECT_LT(padded.step.useful_tokens, packed.step.useful_tokens);
+  plan.documents.attention = AttentionScope::whole_row;
+  EXPECT_EQ(predict(resolve(plan)).step.seconds, single.step.seconds);  // one causal triangle, whatever it holds
+}
+
+TEST(Predict, PlacementOfPacksIsLeftToTheRows) {
+  Plan plan = llama3_8b(4096);
+  plan.hardware = cluster();
+  plan.parallel.ring = 2;
+  EXPECT_EQ(resolve(plan).documents.placement, Placement::zigzag);
+  plan.documents.source = "fineweb";
+  EXPECT_EQ(resolve(plan).documents.placement, Placement::automatic);
+  EXPECT_NE(predict(resolve(plan)).packing.placement, "auto");
+}
+
+// One layer of 1000 pairs a row and 2 rows: 2 * 1000 * heads (key + value) = 2 * 1000 * 4 * 32 FLOPs a row.
+TEST(ModelFlops, SelectiveRecomputationRepeatsAttention) {
+  Plan plan = gpt(64);
+  plan.batch.global_batch = 2;
+  const AttentionWork work{1000, 1, 0};
+  plan.activations.recompute = Recompute::selective;
+  plan.activations.recompute_layers = {1};
+  EXPECT_DOUBLE_EQ(recomputed_flops(plan, work).value, 2 * 2.0 * 1000 * 4 * 32);
+  plan.activations.recompute = Recompute::elementwise;
+  EXPECT_EQ(recomputed_flops(plan, work).value, 0);
+  plan.activations.recompute = Recompute::full;
+  plan.activations.recompute_layers = {2};
+  const double both = recomputed_flops(plan, work).value;
+  plan.activations.recompute_layers = {9};  // no more than there are
+  EXPECT_EQ(recomputed_flops(plan, work).value, both);
 }
 
 }  // namespace

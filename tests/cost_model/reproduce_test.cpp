@@ -43,6 +43,15 @@ TEST(ReproduceHsap, PredictedRowsAndOrderOfMethods) {
   EXPECT_LT(result.summary.at("hsap_32k_64k_worst"), 0.08);
   EXPECT_LT(result.summary.at("batching_32k_64k_mape"), 0.06);
   EXPECT_EQ(result.summary.at("order_right_of_8"), 8.0);
+  EXPECT_LT(result.summary.at("unexplained_16k_mape"), 0.01);
+  int assumed = 0;
+  for (const FittedConstant& constant : result.fitted) {
+    assumed += constant.rows.empty() ? 1 : 0;
+    if (constant.constant.rfind("ring", 0) == 0) {
+      EXPECT_GE(constant.value, 0.0) << constant.constant;
+    }
+  }
+  EXPECT_EQ(assumed, 1);  // what HSAP moves; nothing else is taken for granted silently
 }
 
 TEST(ReproduceHsap, OnlyPackingAndOneNodeRowsAreFitted) {

@@ -122,5 +122,25 @@ TEST(Score, ReaderOfThePublicRunsFindsTheStatedRows) {
   EXPECT_EQ(skipped, stated);
 }
 
+TEST(ScoreRow, DegreesBelowOneAreSkipped) {
+  const auto reason = [](const std::string& column, const std::string& value) {
+    return one(kHeader + "," + column, "ok,m,24,2048,4096,H100,16,8,2,2,4,1,32,none,," + value).skipped;
+  };
+  for (const char* column : {"vpp", "ulysses", "ring", "cp"}) {
+    EXPECT_EQ(reason(column, "0"), "layout_mismatch") << column;
+    EXPECT_EQ(reason(column, "-2"), "layout_mismatch") << column;
+  }
+  EXPECT_EQ(one(kHeader, "ok,m,24,2048,4096,H100,16,8,-2,-2,4,1,32,none,").skipped, "layout_mismatch");
+  EXPECT_EQ(one(kHeader, "ok,m,24,2048,4096,H100,16,8,2,2,4,1,32,none,0").skipped, "layout_mismatch");
+}
+
+TEST(ScoreRow, RecomputedLayersAreAWholeNumber) {
+  for (const char* cell : {"1.5", "12x", "-1", "99999999999999999999"})
+    EXPECT_EQ(one(kHeader, std::string("ok,m,24,2048,4096,H100,16,8,2,2,4,1,32,") + cell + ",").skipped, "unsupported")
+        << cell;
+  const RowPlan row = one(kHeader, "ok,m,24,2048,4096,H100,16,8,2,2,4,1,32,5,");
+  EXPECT_EQ(row.plan.activations.recompute_layers, (std::vector<std::int64_t>{5, 5}));
+}
+
 }  // namespace
 }  // namespace reckon

@@ -246,5 +246,40 @@ TEST(Search, SaysWhyNothingFits) {
   EXPECT_EQ(result.rejected.front().reason.rfind("does not fit: ", 0), 0u);
 }
 
+// A unit cuts its list while it searches; what is left must be the head of the whole list.
+TEST(SearchUnit, KeepsTheFastestPlansAndNotTheFirst) {
+  const Plan base = searched(llama3_8b(2048), 64);
+  const auto unit = [&](std::size_t keep) {
+    CandidateModel model(base, kNoLimit);
+    return search_unit(base, Degrees{}, 32, 0, keep, model);
+  };
+  const UnitResult few = unit(8), all = unit(1 << 20);
+  ASSERT_GT(all.fits, 32);  // more than the list holds before it is cut
+  ASSERT_EQ(few.best.size(), 8u);
+  EXPECT_EQ(all.best.size(), static_cast<std::size_t>(all.fits));
+  for (std::size_t i = 0; i < few.best.size(); ++i) EXPECT_EQ(few.best[i].order, all.best[i].order);
+  EXPECT_EQ(few.pareto.plans().front().order, few.best.front().order);
+}
+
+// overrides on the base's file give the plan that was evaluated, whatever the base sets.
+TEST(SearchSpace, OverridesReproduceTheCandidateOnAnyBase) {
+  const ConfigPaths paths;  // hardware and model are written out
+  Plan whole = searched(llama3_8b(4096), 16);
+  whole.activations.stored = NumberFormat::int4;
+  whole.activations.bits_by_stage = {4};
+  whole.activations.recompute = Recompute::full;
+  whole.activations.recompute_layers = {3};
+  whole.activations.classes[ActivationClass::gate] = {false, NumberFormat::bf16};
+  const std::string text = write_plan(whole);
+  const Plan base = parse_plan(text, "p.yaml", {}, paths);
+  std::mt19937 random(3);
+  for (int i = 0; i < 40; ++i) {
+    const Candidate candidate = random_candidate(base, 16, random);
+    std::vector<std::string> overrides;
+    for (const auto& [key, value] : overrides_of(base, candidate)) overrides.push_back(key + "=" + value);
+    EXPECT_EQ(write_plan(parse_plan(text, "p.yaml", overrides, paths)), write_plan(plan_of(base, candidate)));
+  }
+}
+
 }  // namespace
 }  // namespace reckon

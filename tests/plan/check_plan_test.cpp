@@ -334,5 +334,30 @@ TEST(CheckPlan, TenThousandRandomPlansAreLegalOrRefusedWithASentence) {
   EXPECT_GT(legal, 300);  // the rest of the test means something
 }
 
+TEST(CheckPlan, MethodOptimalIsRefusedWhileThereIsNoSolver) {
+  expect_has(broken({"activations.method=optimal"}), "method optimal is not there yet");
+  EXPECT_EQ(broken_key({"activations.method=optimal"}), "activations.method");
+}
+
+TEST(CheckPlan, UnscaledStorageIsTheFormatOfComputedTensors) {
+  EXPECT_EQ(broken_key({"activations.stored=fp32"}), "activations.stored");
+  expect_has(broken({"activations.stored=fp16"}), "legal: bf16, or a block-scaled format");
+  EXPECT_EQ(broken({"activations.stored=int4"}), "");
+  EXPECT_EQ(broken({"activations.stored=bf16"}), "");
+}
+
+TEST(CheckPlan, ChunksNeedAPipelineToInterleave) {
+  EXPECT_EQ(broken_key({"parallel.schedule=interleaved", "parallel.chunks=2"}), "parallel.chunks");
+  EXPECT_EQ(broken({"parallel.schedule=interleaved"}), "");
+}
+
+TEST(PlanWarnings, GpipeHasAnEffectWithoutAPipeline) {
+  EXPECT_EQ(plan_warnings(plan_with({"parallel.schedule=gpipe"})), std::vector<std::string>{});  // all kept at once
+}
+
+TEST(PlanWarnings, ResolvedPlacementWithoutARingIsNoSurprise) {
+  EXPECT_EQ(plan_warnings(plan_with({"documents.placement=contiguous"})), std::vector<std::string>{});
+}
+
 }  // namespace
 }  // namespace reckon

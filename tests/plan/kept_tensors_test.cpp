@@ -245,5 +245,15 @@ TEST(TransientPeak, IsNeverNegativeAndFullRecomputeHoldsOneLayer) {
   EXPECT_GE(transient_peak(list, full).backward + full.bytes(), kept.bytes());
 }
 
+// A stage with 16 bits keeps tensors as they were computed: the bytes of an unscaled plan.
+TEST(KeptTensors, SixteenBitsOfAStageAreTheComputedFormat) {
+  Plan plan = llama3_8b(1024);
+  const Bytes unscaled = layer_bytes(plan);
+  plan.activations.stored = NumberFormat::int4;
+  plan.activations.bits_by_stage = {16, 4};
+  EXPECT_EQ(layer_bytes(plan, Recompute::none, 0), unscaled);
+  EXPECT_LT(layer_bytes(plan, Recompute::none, 1), unscaled);
+}
+
 }  // namespace
 }  // namespace reckon

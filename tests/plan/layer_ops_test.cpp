@@ -224,5 +224,37 @@ TEST(LayerOps, ShapeKeysAreCanonical) {
             "attention queries 8192 keys 8192 heads 32/8 dim 128/128 pairs 33558528");
 }
 
+TEST(LayerOps, TheFirstOfEveryNLayersHasTheWindow) {
+  Plan plan = llama3_8b(8);
+  plan.model.layers = 5;
+  plan.model.sliding_window = 3;
+  plan.model.sliding_window_every = 2;  // layers 0, 2, 4 of 5
+  EXPECT_DOUBLE_EQ(single_document_work(plan).pairs_per_row, (3 * 21.0 + 2 * 36) / 5);
+}
+
+TEST(LayerOps, AWindowEvensOutAContiguousRingAndShortensItsTransfers) {
+  Plan plan = llama3_8b(16);
+  plan.parallel.ring = 4;
+  plan.documents.placement = Placement::contiguous;
+  plan.model.sliding_window = 3;  // ranks see 1+2+3+3 = 9, 12, 12, 12 keys and need the 2 tokens before their own 4
+  EXPECT_DOUBLE_EQ(single_document_work(plan).imbalance, 12 / (45 / 4.0));
+  EXPECT_DOUBLE_EQ(single_document_work(plan).key_blocks, 2 / 4.0);
+  plan.documents.placement = Placement::zigzag;  // runs of 2: ranks see 3+6, 6+6, ...; before each run 2 are needed
+  EXPECT_DOUBLE_EQ(single_document_work(plan).imbalance, 12 / (45 / 4.0));
+  EXPECT_DOUBLE_EQ(single_document_work(plan).key_blocks, 4 / 4.0);
+}
+
+TEST(LayerOps, AutomaticPlacementOfWholeRowsIsLegalForEveryLegalRow) {
+  Plan plan = llama3_8b(12);
+  EXPECT_EQ(planned_placement(plan), Placement::contiguous);
+  plan.parallel.ring = 2;
+  EXPECT_EQ(planned_placement(plan), Placement::zigzag);  // 4 runs of 3
+  plan.parallel.ring = 4;
+  EXPECT_EQ(planned_placement(plan), Placement::striped);  // 12 is no multiple of 8
+  EXPECT_DOUBLE_EQ(single_document_work(plan).imbalance, 1);
+  plan.documents.source = "fineweb";
+  EXPECT_EQ(planned_placement(plan), Placement::automatic);  // chosen row by row
+}
+
 }  // namespace
 }  // namespace reckon

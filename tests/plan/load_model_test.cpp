@@ -201,5 +201,14 @@ TEST(LoadModel, RefusesWithPlaceAndSentence) {
   EXPECT_NE(refusal("- 1\n").find("are needed"), std::string::npos);
 }
 
+TEST(LoadModel, SharedWidthWithoutSharedExpertsIsRefused) {
+  try {
+    parse(kSmall + "moe: {experts: 8, experts_per_token: 2, shared_ffn_hidden: 96}\n");
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("shared_experts is 0"), std::string::npos) << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace reckon

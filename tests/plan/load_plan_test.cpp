@@ -260,15 +260,22 @@ TEST(Overrides, AreTypedAndTheLastOneWins) {
 }
 
 TEST(Overrides, ReachMappingsAndSections) {
-  const Plan plan =
-      parse(kSmall, {"activations.classes.gate=int4", "sim.slow_ranks.3=1.5", "parallel={data: 4, tensor: 4}",
-                     "activations.classes={up: recompute}", "model=llama2-7b"});
+  const Plan plan = parse(kSmall, {"activations.classes={up: recompute}", "activations.classes.gate=int4",
+                                   "sim.slow_ranks.3=1.5", "parallel={data: 4, tensor: 4}", "model=llama2-7b"});
   EXPECT_EQ(plan.activations.classes.at(ActivationClass::gate).format, NumberFormat::int4);
   EXPECT_TRUE(plan.activations.classes.at(ActivationClass::up).recompute);
   EXPECT_EQ(plan.sim.slow_ranks.at(3), 1.5);
   EXPECT_EQ(plan.parallel.data, 4);
   EXPECT_EQ(plan.parallel.tensor, 4);
   EXPECT_EQ(plan.model.layers, 32);
+}
+
+TEST(Overrides, WholeMappingsReplaceWhatStoodBefore) {
+  const Plan plan = parse(
+      kSmall, {"method=agoq", "activations.classes={up: recompute}", "sim.slow_ranks.3=1.5", "sim.slow_ranks={5: 2}"});
+  EXPECT_EQ(plan.activations.classes.size(), 1u);
+  EXPECT_TRUE(plan.activations.classes.at(ActivationClass::up).recompute);
+  EXPECT_EQ(plan.sim.slow_ranks, (std::map<std::int64_t, double>{{5, 2.0}}));
 }
 
 TEST(Overrides, AreRefusedWithTheirText) {
@@ -424,6 +431,12 @@ TEST(PlanSchema, TheKeyTableOfTheDocumentationIsCurrent) {
     GTEST_SKIP() << "rewrote the table in " << file;
   }
   EXPECT_EQ(table, plan_key_table()) << "run this test once with RECKON_UPDATE_GOLDEN=1 to rewrite configs/README.md";
+}
+
+TEST(Overrides, WhatIfScalesStayWithinSixPowersOfTen) {
+  EXPECT_EQ(parse(kSmall, {"sim.network_scale=1e6", "sim.compute_scale=1e-6"}).sim.network_scale, 1e6);
+  for (const char* one : {"sim.network_scale=1e7", "sim.compute_scale=1e-7", "sim.compute_scale=0"})
+    EXPECT_NE(error_of(kSmall, {one}).find(one), std::string::npos) << one;
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "tests/support/small_plans.h"
+
 namespace reckon {
 namespace {
 
@@ -95,6 +97,30 @@ TEST(DocumentWork, CostsFollowTheHardware) {
   // 3.5 * 2 * (16 + 16) * 4 heads * 2 / 1e12 and 3 * 32 * 4 heads * 2 bytes / 1e10
   EXPECT_DOUBLE_EQ(placement_costs(plan).pair, 3.5 * 2 * 32 * 4 * 2 / 1e12);
   EXPECT_DOUBLE_EQ(placement_costs(plan).key_token, 3.0 * 32 * 4 * 2 / 1e10);
+}
+
+TEST(PlannedDocuments, OneDocumentARowIsTheClosedForm) {
+  Plan plan = llama3_8b(4096);
+  plan.parallel.ring = 4;
+  plan.batch.global_batch = 3;
+  const DocumentWork work = planned_documents(plan);
+  EXPECT_EQ(work.packing.documents, 3);
+  EXPECT_EQ(work.packing.placement, "zigzag");
+  EXPECT_DOUBLE_EQ(work.packing.imbalance, 1);
+  EXPECT_DOUBLE_EQ(work.packing.kv_blocks_max, 3);
+  EXPECT_EQ(planned_attention_work(plan).pairs_per_row, single_document_work(plan).pairs_per_row);
+}
+
+TEST(PlannedDocuments, ThePacksOfASourceArePricedAtTheSlowestReplica) {
+  Plan plan = llama3_8b(4096);
+  plan.documents.source = "fineweb";
+  plan.parallel.data = 2;
+  plan.batch.global_batch = 4;
+  const DocumentWork work = document_work(plan);
+  const AttentionWork planned = planned_attention_work(plan);
+  EXPECT_LT(planned.pairs_per_row, single_document_work(plan).pairs_per_row);
+  EXPECT_DOUBLE_EQ(planned.pairs_per_row, work.attention.pairs_per_row);
+  EXPECT_DOUBLE_EQ(planned.imbalance, work.attention.imbalance * work.replica_imbalance);
 }
 
 }  // namespace

@@ -38,5 +38,29 @@ TEST(NearestChanges, ChangesKeepTheNumberOfDevicesAndTheBatch) {
   EXPECT_GE(tried, 8);
 }
 
+// What a change clears is set back to auto in its overrides, so that they reproduce it on any plan.
+TEST(NearestChanges, OverridesNameEveryKeyThatIsCleared) {
+  Plan plan = llama2_13b_on_64();
+  plan.activations.bits_by_stage.assign(static_cast<std::size_t>(plan.parallel.pipeline), 4);
+  const auto changes = nearest_changes(plan, [](const Plan&) {
+    return std::optional(ChangedPlanResult{true, Bytes(1), Seconds(1.0)});
+  });
+  int checked = 0;
+  for (const FittingChange& change : changes) {
+    std::string text;
+    for (const std::string& one : change.overrides) text += one + " ";
+    const bool stored = text.find("activations.stored=") != std::string::npos;
+    const bool pipeline = text.find("parallel.pipeline=") != std::string::npos;
+    if (stored || pipeline) {
+      EXPECT_NE(text.find("activations.bits_by_stage=auto"), std::string::npos) << text;
+      ++checked;
+    }
+    if (pipeline) {
+      EXPECT_NE(text.find("parallel.layers_per_stage=auto"), std::string::npos) << text;
+    }
+  }
+  EXPECT_GE(checked, 2);
+}
+
 }  // namespace
 }  // namespace reckon
