@@ -57,7 +57,7 @@ class SequenceBuilder {
       chunks_.push_back(std::move(sections));
     }
     add_states(state_memory(plan, stage_weights(table, chunks)),
-               reduction_buffers(plan, stage_weights(table, chunks).total()));
+               communication_buffers(plan, stage_weights(table, chunks).total()));
     allocate(constant_bytes(plan), AllocationKind::transient);
   }
 

@@ -34,8 +34,14 @@ struct Scored {
 
 double reported_memory(const StepProfile& profile, const ScoreSource& source) {
   const auto total = [&](const StageProfile& stage) {
-    return static_cast<double>(source.memory_total == MemoryTotal::device_used ? stage.memory.device_used.value
-                                                                               : stage.memory.peak_allocated.value);
+    const StageMemory& memory = stage.memory;
+    switch (source.memory_total) {
+      case MemoryTotal::peak_allocated: break;
+      case MemoryTotal::peak_reserved:
+        return static_cast<double>((memory.peak_allocated + memory.allocator_slack).value);
+      case MemoryTotal::device_used: return static_cast<double>(memory.device_used.value);
+    }
+    return static_cast<double>(memory.peak_allocated.value);
   };
   if (profile.stages.empty()) return 0.0;
   if (source.memory_stage == MemoryStage::first) return total(profile.stages.front());

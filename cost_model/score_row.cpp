@@ -209,10 +209,14 @@ std::vector<std::int64_t> layers_by_cost(const Plan& plan) {
         layer * real(i + 1) > total * real(static_cast<std::int64_t>(stage) + 1) / real(plan.parallel.pipeline);
     if (full && stage + 1 < layers.size()) ++stage;
   }
-  for (std::size_t i = 1; i + 1 < layers.size();
-       ++i) {  // the head may fill a stage before the last; plans have it last
+  // The head may fill a stage before the last; plans have it last, so an empty stage takes a layer from the nearest
+  // earlier one that has several: the first stages, where most micro-batches are in flight, stay as they were.
+  for (std::size_t i = 1; i + 1 < layers.size(); ++i) {
     if (layers[i] > 0) continue;
-    --*std::max_element(layers.begin(), layers.end());
+    const auto donor = std::find_if(layers.rend() - static_cast<std::ptrdiff_t>(i), layers.rend(),
+                                    [](std::int64_t count) { return count > 1; });
+    if (donor == layers.rend()) continue;
+    --*donor;
     layers[i] = 1;
   }
   return layers;

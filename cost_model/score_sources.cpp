@@ -41,8 +41,9 @@ ScoreSource read_source(YamlReader& reader) {
   reader.read("memory_total", total);
   reader.read("memory_stage", stage);
   if (total == "device_used") source.memory_total = MemoryTotal::device_used;
+  else if (total == "peak_reserved") source.memory_total = MemoryTotal::peak_reserved;
   else if (total != "peak_allocated")
-    reader.error("memory_total", "'" + total + "' is not one of peak_allocated, device_used");
+    reader.error("memory_total", "'" + total + "' is not one of peak_allocated, peak_reserved, device_used");
   if (stage == "first") source.memory_stage = MemoryStage::first;
   else if (stage == "last") source.memory_stage = MemoryStage::last;
   else if (stage != "largest") reader.error("memory_stage", "'" + stage + "' is not one of largest, first, last");

@@ -8,7 +8,7 @@
 
 namespace reckon {
 
-enum class MemoryTotal { peak_allocated, device_used };
+enum class MemoryTotal { peak_allocated, peak_reserved, device_used };
 enum class MemoryStage { largest, first, last };
 
 struct ScoreSource {

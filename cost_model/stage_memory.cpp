@@ -123,7 +123,7 @@ StagePeak stage_peak(const Plan& plan, const SectionTable& table, const std::vec
     raise(highest, moment);
   }
   const WeightElements weights = stage_weights(table, chunks);
-  return {state_memory(plan, weights), highest.kept, highest.transient, reduction_buffers(plan, weights.total())};
+  return {state_memory(plan, weights), highest.kept, highest.transient, communication_buffers(plan, weights.total())};
 }
 
 }  // namespace reckon

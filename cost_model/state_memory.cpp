@@ -56,13 +56,21 @@ Bytes gradient_bytes(const Plan& plan, std::int64_t elements) {
 Bytes reduction_buffers(const Plan& plan, std::int64_t elements) {
   const std::int64_t ranks = plan.parallel.data * plan.context();
   if (ranks == 1) return Bytes(0);
+  const Bytes copies = plan.gradients.bucket_copies ? weight_bytes(plan, elements) : Bytes(0);
   const bool exchange = plan.gradients.reduce == GradientReduce::all_to_all_sum;
-  if (!exchange && plan.gradients.wire == plan.gradients.stored) return Bytes(0);
+  if (!exchange && plan.gradients.wire == plan.gradients.stored) return copies;
   const Storage wire{plan.gradients.wire, plan.activations.block, plan.activations.scale};
   const std::int64_t bits = std::max(1, payload_bits(plan.gradients.wire));
   const std::int64_t piece = std::min(elements, plan.gradients.bucket.value * 8 / bits);
   const Bytes sent = storage_bytes(wire, piece);
-  return exchange ? 2 * sent + Bytes(4 * ((piece + ranks - 1) / ranks)) : sent;
+  return copies + (exchange ? 2 * sent + Bytes(4 * ((piece + ranks - 1) / ranks)) : sent);
+}
+
+Bytes communication_buffers(const Plan& plan, std::int64_t elements) {
+  const bool sequence = plan.parallel.sequence && plan.parallel.tensor > 1 && plan.parallel.pipeline == 1;
+  const std::int64_t tokens = plan.batch.micro_batch * plan.batch.sequence_length / plan.context();
+  const Bytes tensor = storage_bytes({tensor_format(plan)}, tokens * plan.model.hidden);
+  return reduction_buffers(plan, elements) + (sequence ? plan.kernels.pending_collectives : 0) * tensor;
 }
 
 }  // namespace reckon

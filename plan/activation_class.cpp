@@ -35,6 +35,7 @@ constexpr std::array kClasses{
     ClassRow{ActivationClass::head_input, "head_input", true},
     ClassRow{ActivationClass::logits, "logits", false},
     ClassRow{ActivationClass::tokens, "tokens", false},
+    ClassRow{ActivationClass::dropout_mask, "dropout_mask", false},
     ClassRow{ActivationClass::transient, "transient", false},
 };
 

@@ -28,7 +28,8 @@ enum class ActivationClass {
   latent,        // MLA's compressed q and kv
   head_input,    // normed input of the head
   logits,
-  tokens,     // token ids, targets, routing indices
+  tokens,  // token ids, targets, routing indices
+  dropout_mask,
   transient,  // never kept
 };
 

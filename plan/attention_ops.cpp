@@ -187,6 +187,12 @@ int add_attention_core(OpListBuilder& builder, int query, int key, int value, co
                                       a.queries * builder.plan.batch.sequence_length * a.heads);
     op.outputs.push_back(scores);
     op.saved = {parts.query, parts.key, parts.value, scores};
+    if (builder.plan.kernels.dropout) {  // PV multiplies the dropped-out copy
+      const int dropped = builder.tensor("dropped_scores", ActivationClass::attention_scores, builder.elements(scores));
+      const int mask = builder.tensor8("scores_mask", ActivationClass::attention_scores, builder.elements(scores));
+      op.outputs.insert(op.outputs.end(), {dropped, mask});
+      op.saved.insert(op.saved.end(), {dropped, mask});
+    }
     op.backward_workspace = builder.bytes(a.queries * builder.plan.batch.sequence_length * a.heads);
     op.launches = row > 0 ? 4 : 0;
     op.backward_launches = 6;

@@ -52,9 +52,17 @@ std::span<const Choice<AttentionKernel>> choices(AttentionKernel) {
   return kAll;
 }
 
+std::span<const Choice<ActivationKernel>> choices(ActivationKernel) {
+  static constexpr Choice<ActivationKernel> kAll[] = {{ActivationKernel::fused, "fused"},
+                                                      {ActivationKernel::unfused, "unfused"}};
+  return kAll;
+}
+
 std::span<const Choice<LossKernel>> choices(LossKernel) {
-  static constexpr Choice<LossKernel> kAll[] = {
-      {LossKernel::fused, "fused"}, {LossKernel::fp32_logits, "fp32_logits"}, {LossKernel::chunked, "chunked"}};
+  static constexpr Choice<LossKernel> kAll[] = {{LossKernel::fused, "fused"},
+                                                {LossKernel::fp32_logits, "fp32_logits"},
+                                                {LossKernel::fp32_softmax, "fp32_softmax"},
+                                                {LossKernel::chunked, "chunked"}};
   return kAll;
 }
 

@@ -26,6 +26,7 @@ std::span<const Choice<AttentionScope>> choices(AttentionScope);
 std::span<const Choice<Packer>> choices(Packer);
 std::span<const Choice<Placement>> choices(Placement);
 std::span<const Choice<AttentionKernel>> choices(AttentionKernel);
+std::span<const Choice<ActivationKernel>> choices(ActivationKernel);
 std::span<const Choice<LossKernel>> choices(LossKernel);
 std::span<const Choice<GradientReduce>> choices(GradientReduce);
 std::span<const Choice<OptimizerKind>> choices(OptimizerKind);

@@ -35,12 +35,15 @@ void add_loss(OpListBuilder& builder, int logits, int targets) {
   op.saved = {targets, log_sum_exp};
   op.forward_workspace = Bytes(8 * s.tokens);  // target logit and loss of each row
   op.forward_collectives = loss_collectives(s);
-  const std::int64_t per_cell = kernel == LossKernel::fp32_logits ? kFp32LossBytes : kFusedLossBytes;
+  const bool in_fp32 = kernel == LossKernel::fp32_logits || kernel == LossKernel::fp32_softmax;
+  const std::int64_t per_cell = in_fp32 ? kFp32LossBytes : kFusedLossBytes;
   const Bytes both_passes(cells * per_cell * s.element_bytes / 2);
   op.forward_traffic = both_passes / 3;
   op.backward_traffic = both_passes - op.forward_traffic;
-  if (kernel == LossKernel::fp32_logits) {
-    const int copy = builder.tensor32("logits_fp32", ActivationClass::logits, cells);
+  if (in_fp32) {
+    const bool softmax = kernel == LossKernel::fp32_softmax;
+    if (softmax) op.forward_workspace += Bytes(4 * cells);  // the cast logits
+    const int copy = builder.tensor32(softmax ? "softmax" : "logits_fp32", ActivationClass::logits, cells);
     op.outputs.push_back(copy);
     op.saved.push_back(copy);
   } else {
@@ -82,6 +85,7 @@ OpList embedding_ops(const Plan& plan) {
     add_norm(builder, "embedding_norm", embedded, s.rows, s.hidden, (model.norm_bias ? 2 : 1) * s.hidden, "stream",
              ActivationClass::transient);
   }
+  add_dropout(builder, s.rows * s.hidden);
   return builder.list;
 }
 

@@ -44,6 +44,7 @@ OpList layer_section(const Plan& plan, bool moe, const AttentionWork& work) {
                                     : pre_norm           ? ActivationClass::norm_input
                                                          : ActivationClass::ffn_input;
   const int residual = add_residual(builder, "attention_residual", stream, branch, "residual", sum_class);
+  add_dropout(builder, s.rows * s.hidden);
   const int ffn_stream = model.parallel_block ? stream : residual;
   int ffn_input = ffn_stream;
   if (model.parallel_block && model.block_norms == 1) ffn_input = qkv_input;
@@ -52,6 +53,7 @@ OpList layer_section(const Plan& plan, bool moe, const AttentionWork& work) {
   branch = moe ? add_moe_ffn(builder, ffn_input) : add_dense_ffn(builder, ffn_input);
   branch = add_post_norm(builder, "ffn_post_norm", branch, "ffn_branch");
   add_residual(builder, "ffn_residual", residual, branch, "output", ActivationClass::transient);
+  add_dropout(builder, s.rows * s.hidden);
   return std::move(builder.list);
 }
 

@@ -251,6 +251,7 @@ class BackwardWalk {
     switch (list_.tensors[at(tensor)].kept_as) {
       case ActivationClass::tokens:
       case ActivationClass::norm_statistics:
+      case ActivationClass::dropout_mask:
       case ActivationClass::log_sum_exp: return false;
       default: return read_[at(root_of(list_, tensor))] != 0;
     }

@@ -47,6 +47,11 @@ int OpListBuilder::tensor32(std::string_view name, ActivationClass kept_as, std:
   return static_cast<int>(list.tensors.size()) - 1;
 }
 
+int OpListBuilder::tensor8(std::string_view name, ActivationClass kept_as, std::int64_t elements) {
+  list.tensors.push_back({name, kept_as, elements, NumberFormat::int8, -1});
+  return static_cast<int>(list.tensors.size()) - 1;
+}
+
 Op& OpListBuilder::add(Op op) {
   list.ops.push_back(std::move(op));
   return list.ops.back();
@@ -161,6 +166,17 @@ int add_residual(OpListBuilder& builder, std::string_view name, int stream, int 
   return sum;
 }
 
+void add_dropout(OpListBuilder& builder, std::int64_t elements) {
+  if (!builder.plan.kernels.dropout) return;
+  const int mask = builder.tensor8("dropout_mask", ActivationClass::dropout_mask, elements);
+  Op& op = builder.list.ops.back();
+  op.outputs.push_back(mask);
+  op.saved.push_back(mask);
+  op.forward_traffic += Bytes(elements);
+  op.backward_traffic += Bytes(elements) + builder.bytes(2 * elements);
+  op.backward_launches += 1;
+}
+
 int add_activation(OpListBuilder& builder, std::string_view name, const std::vector<int>& inputs, std::int64_t rows,
                    std::int64_t width, std::string_view output_name) {
   const auto read = static_cast<std::int64_t>(inputs.size());  // gate and up, or one hidden tensor
@@ -173,6 +189,14 @@ int add_activation(OpListBuilder& builder, std::string_view name, const std::vec
   op.forward_traffic = builder.bytes((read + 1) * rows * width);
   op.backward_traffic = builder.bytes((2 * read + 1) * rows * width);
   op.backward_launches = 1;
+  if (builder.plan.kernels.activation == ActivationKernel::unfused && read == 2) {
+    const int activated = builder.tensor("activated_gate", ActivationClass::down_input, rows * width);
+    op.outputs.push_back(activated);
+    op.saved.push_back(activated);
+    op.forward_traffic += builder.bytes(2 * rows * width);   // written, read again
+    op.backward_traffic += builder.bytes(3 * rows * width);  // read, and its gradient written and read
+    op.launches = op.backward_launches = 2;
+  }
   builder.add(op);
   return output;
 }

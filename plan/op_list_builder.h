@@ -44,6 +44,8 @@ struct OpListBuilder {
   int view(std::string_view name, ActivationClass kept_as, std::int64_t elements, int whole);
   /// A tensor of 4-byte elements: statistics, indices, token ids.
   int tensor32(std::string_view name, ActivationClass kept_as, std::int64_t elements);
+  /// A tensor of 1-byte elements: dropout masks.
+  int tensor8(std::string_view name, ActivationClass kept_as, std::int64_t elements);
 
   Op& add(Op op);
   std::int64_t elements(int tensor_index) const;
@@ -68,6 +70,9 @@ Op& add_row_product(OpListBuilder& builder, std::string_view name, int input, st
 /// `sum = stream + branch`, in place into the branch; both gradients are the sum's.
 int add_residual(OpListBuilder& builder, std::string_view name, int stream, int branch, std::string_view sum_name,
                  ActivationClass sum_class);
+
+/// Dropout of `elements` values fused into the last op, where the plan has it: a mask to keep, and a pass in backward.
+void add_dropout(OpListBuilder& builder, std::int64_t elements);
 
 /// Activation of `rows` x `width`: of gate and up, or of one hidden tensor.
 int add_activation(OpListBuilder& builder, std::string_view name, const std::vector<int>& inputs, std::int64_t rows,

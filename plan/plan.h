@@ -23,7 +23,8 @@ enum class Packer { concatenate, first_fit, best_fit, balanced };  // see pack_d
 enum class AttentionScope { per_document, whole_row };
 enum class Placement { contiguous, zigzag, zigzag_per_document, striped, balanced, automatic };
 enum class AttentionKernel { flash, unfused };
-enum class LossKernel { fused, fp32_logits, chunked };
+enum class ActivationKernel { fused, unfused };
+enum class LossKernel { fused, fp32_logits, fp32_softmax, chunked };
 enum class GradientReduce { all_reduce, all_to_all_sum };
 enum class OptimizerKind { adamw, sgd };
 enum class LearningRateSchedule { constant, linear, cosine };
@@ -61,7 +62,10 @@ struct PrecisionSpec {
 
 struct KernelSpec {
   AttentionKernel attention = AttentionKernel::flash;
+  ActivationKernel activation = ActivationKernel::fused;
   LossKernel loss = LossKernel::fused;
+  bool dropout = false;                  // masks are kept, and unfused scores twice
+  std::int64_t pending_collectives = 0;  // whole tensors that wait for their collective, see communication_buffers
 };
 
 /// What happens to the kept tensors of one class: kept in `storage`, or dropped and recomputed.
@@ -88,6 +92,7 @@ struct GradientSpec {
   NumberFormat wire = NumberFormat::fp32;
   GradientReduce reduce = GradientReduce::all_reduce;
   Bytes bucket{40 * 1000 * 1000};  // largest piece that one reduction carries
+  bool bucket_copies = false;      // the buckets hold a second copy of all gradients, in compute precision
 };
 
 struct OptimizerSpec {

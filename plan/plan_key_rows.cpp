@@ -112,7 +112,22 @@ void add_precision(std::vector<PlanKey>& keys) {
       "flash: scores are never stored; unfused: the score matrix is kept."));
   keys.push_back(field(
       "kernels.loss", [](auto& p) -> auto& { return p.kernels.loss; },
-      "fused: gradient in place of the logits; fp32_logits: an FP32 copy is kept; chunked: logits never whole."));
+      "fused: gradient in place of the logits; fp32_logits: an FP32 copy is kept; fp32_softmax: the FP32 copy and the "
+      "FP32 softmax made from it exist side by side, the latter is kept; chunked: logits never whole."));
+  keys.push_back(field(
+      "kernels.activation", [](auto& p) -> auto& { return p.kernels.activation; },
+      "Of a gated FFN. fused: one pass over gate and up; unfused: the activated gate is a tensor of its own and "
+      "kept."));
+  keys.push_back(field(
+      "kernels.dropout", [](auto& p) -> auto& { return p.kernels.dropout; },
+      "Dropout after the embedding, both branches of a layer and unfused scores: masks are kept, one byte an "
+      "element."));
+  keys.push_back(field(
+      "kernels.pending_collectives", [](auto& p) -> auto& { return p.kernels.pending_collectives; }, {0, 100000},
+      "tensors",
+      "With sequence parallelism and no pipeline, whole [tokens, hidden] tensors that are not free yet because the "
+      "host runs ahead of "
+      "the collective that reads them."));
 }
 
 void add_activations(std::vector<PlanKey>& keys) {
@@ -155,6 +170,10 @@ void add_states(std::vector<PlanKey>& keys) {
   keys.push_back(field(
       "gradients.bucket", [](auto& p) -> auto& { return p.gradients.bucket; }, {1, 1e12}, "bytes",
       "Largest piece that one reduction carries."));
+  keys.push_back(field(
+      "gradients.bucket_copies", [](auto& p) -> auto& { return p.gradients.bucket_copies; },
+      "With several replicas, the buckets of the reduction hold a second copy of all gradients, in compute "
+      "precision."));
   keys.push_back(field(
       "optimizer.kind", [](auto& p) -> auto& { return p.optimizer.kind; }, "Optimizer."));
   keys.push_back(format_field(

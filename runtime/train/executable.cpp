@@ -59,6 +59,13 @@ void require_executable(const Plan& plan) {
   refuse.add_if(plan.kernels.attention != AttentionKernel::flash, "kernels.attention",
                 "the runtime has flash attention only");
   refuse.add_if(plan.kernels.loss != LossKernel::fused, "kernels.loss", "the runtime has the fused loss only");
+  refuse.add_if(plan.kernels.activation != ActivationKernel::fused, "kernels.activation",
+                "the runtime has fused activations only");
+  refuse.add_if(plan.kernels.dropout, "kernels.dropout", "the runtime has no dropout");
+  refuse.add_if(plan.kernels.pending_collectives > 0, "kernels.pending_collectives",
+                "the runtime frees what a collective read at once; use 0");
+  refuse.add_if(plan.gradients.bucket_copies, "gradients.bucket_copies",
+                "the runtime reduces the stored gradients themselves; use false");
   refuse.add_if(is_block_scaled(plan.activations.stored), "activations.stored",
                 "quantized activations cannot be executed yet; keep them in compute precision");
   refuse.add_if(!plan.activations.classes.empty(), "activations.classes",

@@ -55,6 +55,27 @@ TEST(StateMemory, EightBitGradientsAndMoments) {
   EXPECT_DOUBLE_EQ(bytes_per_parameter(plan, 0, 1), 9 + 2.0 / 128 + 2 * 4.0 / 128);
 }
 
+// PyTorch DDP's buckets: a second copy in bf16, 2 bytes a weight, where there is something to reduce.
+TEST(CommunicationBuffers, BucketCopiesHoldAllGradientsInComputePrecision) {
+  Plan plan = llama3_8b(1024);
+  plan.gradients.bucket_copies = true;
+  EXPECT_EQ(communication_buffers(plan, 1'000'000).value, 0);
+  plan.parallel.data = 4;
+  EXPECT_EQ(communication_buffers(plan, 1'000'000).value, 2'000'000);
+}
+
+// 55 tensors [1024, 4096] in bf16: only where the tensor group gathers rows and no pipeline paces the host.
+TEST(CommunicationBuffers, PendingCollectivesHoldWholeTensors) {
+  Plan plan = llama3_8b(1024);
+  plan.kernels.pending_collectives = 55;
+  EXPECT_EQ(communication_buffers(plan, 1'000'000).value, 0);
+  plan.parallel.tensor = 8;
+  plan.parallel.sequence = true;
+  EXPECT_EQ(communication_buffers(plan, 1'000'000).value, 55LL * 1024 * 4096 * 2);
+  plan.parallel.pipeline = 2;
+  EXPECT_EQ(communication_buffers(plan, 1'000'000).value, 0);
+}
+
 TEST(StateMemory, ShardsArePaddedToEqualSize) {
   Plan plan = llama3_8b(1024);
   plan.parallel.zero = 1;
