@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -126,16 +127,30 @@ void refine_times(const Plan& base, std::vector<FoundPlan>& found, int threads) 
   std::sort(found.begin(), found.end());
 }
 
+/// Plans that fit only without the allocator's slack, by their place in the enumeration.
+struct Slack {
+  std::map<std::int64_t, Candidate> refused;
+  Verdict first;
+};
+
 /// Of found plans those that fit with the allocator's slack, by predicted time: the first `most` in the order given.
-std::vector<Confirmed> confirm(const Plan& base, const std::vector<FoundPlan>& found, std::size_t most, int threads) {
+std::vector<Confirmed> confirm(const Plan& base, const std::vector<FoundPlan>& found, std::size_t most, int threads,
+                               Slack& slack) {
   std::vector<Confirmed> confirmed;
   const std::size_t batch = std::max<std::size_t>(most, 8);  // not of the threads: the answer must not depend on them
   for (std::size_t first = 0; first < found.size() && confirmed.size() < most; first += batch) {
     std::vector<StepProfile> profiles(std::min(batch, found.size() - first));
     in_parallel(profiles.size(), threads,
                 [&](std::size_t i, int) { profiles[i] = predict(resolve(plan_of(base, found[first + i].candidate))); });
-    for (std::size_t i = 0; i < profiles.size(); ++i)
-      if (profiles[i].verdict.fits) confirmed.push_back({found[first + i].candidate, std::move(profiles[i])});
+    for (std::size_t i = 0; i < profiles.size(); ++i) {
+      const FoundPlan& plan = found[first + i];
+      if (profiles[i].verdict.fits) {
+        confirmed.push_back({plan.candidate, std::move(profiles[i])});
+      } else {
+        if (slack.refused.empty()) slack.first = profiles[i].verdict;
+        slack.refused.emplace(plan.order, plan.candidate);
+      }
+    }
   }
   std::stable_sort(confirmed.begin(), confirmed.end(), [](const Confirmed& a, const Confirmed& b) {
     return a.profile.step.seconds < b.profile.step.seconds;
@@ -174,6 +189,19 @@ std::vector<Rejection> rejections(const Plan& base, const UnitResult& sum) {
   return list;
 }
 
+/// Moves the plans that the slack refused from those that fit to those that do not.
+void count_slack(const Plan& base, const Slack& slack, SearchResult& result) {
+  if (slack.refused.empty()) return;
+  const auto count = static_cast<std::int64_t>(slack.refused.size());
+  const auto gib = [](Bytes bytes) { return static_cast<double>(bytes.value) / kGiB; };
+  result.fits -= count;
+  result.rejected.push_back({fmt::format("does not fit: allocator slack (one needs {:.2f} GiB of {:.2f} GiB)",
+                                         gib(slack.first.need), gib(slack.first.limit)),
+                             count, text_of(overrides_of(base, slack.refused.begin()->second))});
+  std::stable_sort(result.rejected.begin(), result.rejected.end(),
+                   [](const Rejection& a, const Rejection& b) { return a.count > b.count; });
+}
+
 }  // namespace
 
 SearchResult search(const Plan& plan, const SearchOptions& options) {
@@ -195,12 +223,15 @@ SearchResult search(const Plan& plan, const SearchOptions& options) {
   result.rejected = rejections(plan, found.sum);
 
   refine_times(plan, found.sum.best, threads);
-  const std::vector<Confirmed> best = confirm(plan, found.sum.best, top, threads);
+  Slack slack;
+  const std::vector<Confirmed> best = confirm(plan, found.sum.best, top, threads, slack);
   for (std::size_t i = 0; i < std::min(top, best.size()); ++i) {
     result.plans.push_back(ranked_plan(plan, best[i].candidate, best[i].profile));
     result.plans.back().rank = static_cast<std::int64_t>(i) + 1;
   }
-  std::vector<Confirmed> both = confirm(plan, thinned(found.sum.pareto.plans(), kParetoPlans), kParetoPlans, threads);
+  std::vector<Confirmed> both =
+      confirm(plan, thinned(found.sum.pareto.plans(), kParetoPlans), kParetoPlans, threads, slack);
+  count_slack(plan, slack, result);
   both.insert(both.end(), best.begin(), best.end());
   result.pareto = pareto_plans(plan, std::move(both));
   if (!best.empty()) {

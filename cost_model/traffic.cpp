@@ -83,26 +83,26 @@ void add_states(const Plan& plan, const Counter& counter, LocalWeights weights, 
   const double bytes_per_weight = payload_bits(format) / 8.0;
   const auto micro_batches = static_cast<double>(plan.micro_batches());
   const double reductions = plan.parallel.zero >= 2 ? micro_batches : 1.0;
-  const double buckets = static_cast<double>(gradient_buckets(plan, weights));
+  const auto buckets = static_cast<double>(gradient_buckets(plan, {weights.dense, 0}));
+  const auto expert_buckets = static_cast<double>(gradient_buckets(plan, {0, weights.expert}));
   const bool exchange = plan.gradients.reduce == GradientReduce::all_to_all_sum;
   const double gradient = weights.dense * bytes_per_gradient / std::max(1.0, buckets);
+  const double expert_gradient = weights.expert * bytes_per_gradient / std::max(1.0, expert_buckets);
   const NumberFormat wire = plan.gradients.wire;
+  const auto same_gradients = [&](Collective collective) {
+    counter.add(traffic, collective, Group::gradient, gradient, buckets, wire);
+    counter.add(traffic, collective, Group::expert_gradient, expert_gradient, expert_buckets, wire);
+  };
   if (plan.parallel.zero == 0) {
-    if (exchange) {
-      counter.add(traffic, Collective::all_to_all, Group::gradient, gradient, buckets, wire);
-      counter.add(traffic, Collective::all_gather, Group::gradient, gradient, buckets, wire);
-    } else {
-      counter.add(traffic, Collective::all_reduce, Group::gradient, gradient, buckets, wire);
-    }
-    counter.add(traffic, exchange ? Collective::all_to_all : Collective::all_reduce, Group::expert_gradient,
-                weights.expert * bytes_per_gradient, 1.0, wire);
+    same_gradients(exchange ? Collective::all_to_all : Collective::all_reduce);
+    if (exchange) same_gradients(Collective::all_gather);
     return;
   }
   const Collective reduce = exchange ? Collective::all_to_all : Collective::reduce_scatter;
   counter.add(traffic, reduce, Group::shard, gradient, buckets * reductions, wire);
   counter.add(traffic, Collective::all_reduce, Group::replica, gradient / static_cast<double>(shard_ranks(plan)),
               buckets * reductions, wire);
-  counter.add(traffic, reduce, Group::expert_gradient, weights.expert * bytes_per_gradient, reductions, wire);
+  counter.add(traffic, reduce, Group::expert_gradient, expert_gradient, expert_buckets * reductions, wire);
   const double gathers = plan.parallel.zero >= 3 ? 2.0 * micro_batches : 1.0;
   counter.add(traffic, Collective::all_gather, Group::shard, weights.dense * bytes_per_weight / std::max(1.0, buckets),
               gathers * buckets, format);

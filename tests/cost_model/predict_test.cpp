@@ -278,5 +278,27 @@ TEST(ModelFlops, SelectiveRecomputationRepeatsAttention) {
   EXPECT_EQ(recomputed_flops(plan, work).value, both);
 }
 
+// 4 ranks hold 8 experts of 3 * 32 * 24 values a layer twice over: 2 ranks with the same 4 experts exchange FP32
+// gradients in buckets of 10 kB, each there (all-to-all) and back (all-gather), and send half of it each way.
+TEST(Predict, GradientsOfExpertsAreExchangedInTheirOwnBuckets) {
+  Plan plan = small_moe();
+  plan.hardware = cluster();
+  plan.parallel.data = 4;
+  plan.parallel.expert = 2;
+  plan.batch.global_batch = 4 * plan.batch.micro_batch;
+  plan.gradients.reduce = GradientReduce::all_to_all_sum;
+  plan.gradients.bucket = Bytes(10'000);
+  const StepProfile profile = predict(resolve(plan));
+  std::int64_t moe_layers = 0;
+  for (std::int64_t layer = 0; layer < plan.model.layers; ++layer) moe_layers += plan.model.layer_is_moe(layer) ? 1 : 0;
+  const std::int64_t bytes = moe_layers * 4 * 3 * 32 * 24 * 4;
+  for (const char* collective : {"all_to_all", "all_gather"}) {
+    const auto entry = entry_of(profile, "expert_gradient", collective);
+    ASSERT_TRUE(entry) << collective;
+    EXPECT_EQ(entry->bytes_per_rank, bytes / 2) << collective;
+    EXPECT_EQ(entry->calls, (bytes + 9'999) / 10'000) << collective;
+  }
+}
+
 }  // namespace
 }  // namespace reckon

@@ -232,6 +232,27 @@ TEST(Search, FindsTheFastestPlanOfItsSpace) {
   EXPECT_GT(compared, 50);
 }
 
+// One plan may fit by a hair without the allocator's slack: it is counted as refused by it and is not listed.
+TEST(Search, PlansThatOnlyTheSlackRefusesAreCounted) {
+  Plan plan = searched(llama3_8b(2048), 16);
+  plan.model.layers = 2;
+  SearchOptions options;
+  options.devices = 1;
+  options.threads = 1;
+  bool seen = false;
+  for (std::int64_t steps = 0; steps < 200 && !seen; ++steps) {
+    plan.memory.limit = Bytes(25'000'000'000 + steps * 20'000'000);
+    const SearchResult result = search(plan, options);
+    std::int64_t rejected = 0;
+    for (const Rejection& rejection : result.rejected) {
+      rejected += rejection.count;
+      seen = seen || rejection.reason.rfind("does not fit: allocator slack", 0) == 0;
+    }
+    EXPECT_EQ(result.enumerated, result.fits + rejected);
+  }
+  EXPECT_TRUE(seen);
+}
+
 TEST(Search, SaysWhyNothingFits) {
   Plan plan = searched(llama3_8b(2048), 16);
   plan.hardware.device.memory = Bytes(2'000'000'000);
