@@ -6,6 +6,7 @@
 // candidates are predicted again in full.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string_view>

@@ -80,9 +80,11 @@ CsvTable CsvTable::parse(std::string_view text, const std::string& file_name) {
   if (all.empty())
     throw ConfigError({{"the file is empty; a header line with column names is needed", file_name, 0, 0, {}}});
   CsvTable table;
-  table.file_ = file_name;
   const std::vector<std::string>& header = all.front().cells;
-  for (std::size_t i = 0; i < header.size(); ++i) table.columns_.emplace(header[i], i);
+  for (std::size_t i = 0; i < header.size(); ++i)
+    if (!header[i].empty() && !table.columns_.emplace(header[i], i).second)
+      throw ConfigError(
+          {{fmt::format("the column '{}' is there twice", header[i]), file_name, all.front().line, 0, {}}});
   for (std::size_t i = 1; i < all.size(); ++i) {
     if (all[i].cells.size() > header.size())
       throw ConfigError({{fmt::format("the row has {} cells, the header {}", all[i].cells.size(), header.size()),

@@ -30,7 +30,6 @@ class CsvTable {
   void map(const std::string& column, const std::string& old_value, const std::string& new_value);
 
  private:
-  std::string file_;
   std::map<std::string, std::size_t> columns_;
   std::vector<std::vector<std::string>> cells_;
 };

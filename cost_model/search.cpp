@@ -29,7 +29,8 @@ double seconds_since(Clock::time_point start) {
 }
 
 int thread_count(int asked) {
-  return asked > 0 ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  constexpr int kMost = 256;
+  return std::min(kMost, asked > 0 ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
 }
 
 /// Calls work(0 .. count - 1, thread), each once, from `threads` threads. Rethrows the first exception.
@@ -49,10 +50,10 @@ void in_parallel(std::size_t count, int threads, Work work) {
       }
     }
   };
-  std::vector<std::thread> others;
+  std::vector<std::jthread> others;  // joined also when no more can be started
   for (int thread = 1; thread < threads; ++thread) others.emplace_back(loop, thread);
   loop(0);
-  for (std::thread& other : others) other.join();
+  others.clear();
   if (failure) std::rethrow_exception(failure);
 }
 

@@ -53,7 +53,6 @@ class ShapeCosts {
 
   const SectionMemory& memory(Section section, const Treatment& treatment);
   SectionCost& cost(Section section, const Treatment& treatment);
-  const Plan& plan() const { return plan_; }
   Bytes token_bytes() const { return token_bytes_; }        // of one micro-batch in flight
   Bytes constant_bytes() const { return constant_bytes_; }  // for the whole run
   Bytes message_bytes() const { return message_bytes_; }    // one activation between stages

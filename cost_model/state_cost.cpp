@@ -122,17 +122,11 @@ Seconds tied_table_time(const Plan& plan, const GroupLayouts& layouts, const Sec
   return collective_cost(plan.hardware, Collective::all_reduce, layouts[Group::embedding], bytes).seconds;
 }
 
-std::int64_t shard_ranks(const Plan& plan) {
-  if (plan.parallel.zero == 0) return 1;
-  if (plan.parallel.zero_group > 0) return plan.parallel.zero_group;
-  return plan.parallel.data * plan.context();
-}
-
 Seconds optimizer_time(const Plan& plan, const GroupLayouts& layouts, LocalWeights weights) {
   const HardwareSpec& hardware = plan.hardware;
   const double expert_shards =
       plan.parallel.zero == 0 ? 1.0 : static_cast<double>(layouts[Group::expert_gradient].ranks);
-  const double updated = weights.dense / static_cast<double>(shard_ranks(plan)) + weights.expert / expert_shards;
+  const double updated = weights.dense / static_cast<double>(zero_shards(plan.parallel)) + weights.expert / expert_shards;
   const double gradient = bytes_per_element(plan.gradients.stored, plan.activations.block, plan.activations.scale);
   const double state = plan.optimizer.kind == OptimizerKind::adamw
                            ? 2.0 * bytes_per_element(plan.optimizer.states, plan.activations.block, ScaleFormat::fp32)

@@ -34,7 +34,4 @@ Seconds tied_table_time(const Plan& plan, const GroupLayouts& layouts, const Sec
 /// Norm, clip and update of the weights that this rank updates.
 Seconds optimizer_time(const Plan& plan, const GroupLayouts& layouts, LocalWeights weights);
 
-/// Ranks over which a ZeRO shard is spread: 1 without ZeRO.
-std::int64_t shard_ranks(const Plan& plan);
-
 }  // namespace reckon

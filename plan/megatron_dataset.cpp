@@ -1,4 +1,4 @@
-// Index layout (megatron/core/datasets/indexed_dataset.py): "MMIDIDX\\0\\0", u64 version 1, u8 type code, u64
+// Index layout (megatron/core/datasets/indexed_dataset.py): "MMIDIDX\0\0", u64 version 1, u8 type code, u64
 // sequences, u64 document borders, i32 lengths[sequences], i64 byte pointers[sequences], i64 borders[..] in sequences,
 // and for multimodal data i8 modes[sequences].
 #include "plan/megatron_dataset.h"

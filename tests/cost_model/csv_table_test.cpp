@@ -42,5 +42,9 @@ TEST(CsvTable, AnEmptyFileIsRefused) {
   EXPECT_THROW(CsvTable::parse("", "t.csv"), ConfigError);
 }
 
+TEST(CsvTable, AColumnGivenTwiceIsRefused) {
+  EXPECT_THROW(CsvTable::parse("a,b,a\n1,2,3\n", "t.csv"), ConfigError);
+}
+
 }  // namespace
 }  // namespace reckon
