@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <thread>
@@ -15,6 +14,7 @@
 #include "cli/find_configs.h"
 #include "cli/launcher.h"
 #include "cli/load_checked_plan.h"
+#include "cli/processor_name.h"
 #include "cli/rank_end.h"
 #include "cli/rank_program.h"
 #include "plan/layer_ops.h"
@@ -28,13 +28,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kDaysFresh = 30;
-
-std::string processor() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);)
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  return "unknown";
-}
 
 /// Size and time of the program that measures: a rebuilt one may have other kernels or another libtorch.
 std::string build_of(const fs::path& program) {
@@ -54,7 +47,7 @@ std::map<std::string, std::string> machine_facts() {
   ::uname(&names);
   std::map<std::string, std::string> facts = {{"host", names.nodename},
                                               {"kernel", names.release},
-                                              {"processor", processor()},
+                                              {"processor", processor_name()},
                                               {"cores", fmt::format("{}", std::thread::hardware_concurrency())}};
   if (const auto program = find_rank_program()) facts["reckon_rank"] = build_of(*program);
   return facts;
@@ -181,10 +174,9 @@ HardwareSpec calibrate(const CalibrationOptions& options, const Output& output) 
   if (error)
     throw ConfigError(fmt::format("{} cannot be made: {}", options.out.parent_path().string(), error.message()));
 
-  const std::int64_t ranks = options.ranks > 0 ? options.ranks : std::max(1u, std::thread::hardware_concurrency());
   const TemporaryFile measured(fmt::format("{}.{}.measured.yaml", options.out.string(), ::getpid()));
-  std::vector<std::string> command = {program, "calibrate",  "--ranks", fmt::format("{}", ranks),
-                                      "--out", measured.path};
+  std::vector<std::string> command = {program, "calibrate", "--out", measured.path};
+  if (options.ranks > 0) command.insert(command.end(), {"--ranks", fmt::format("{}", options.ranks)});
   if (options.quick) command.emplace_back("--quick");
   if (!options.plan.empty()) command.insert(command.end(), {"--plan", options.plan});
   command.insert(command.end(), options.overrides.begin(), options.overrides.end());
@@ -196,7 +188,7 @@ HardwareSpec calibrate(const CalibrationOptions& options, const Output& output) 
   }
 
   output.note("measuring this machine" + std::string(options.quick ? " (quick)" : ""));
-  const ProcessEnd end = run_process(rank_processes(Backend::threads, ranks, command));
+  const ProcessEnd end = run_process(rank_processes(Backend::threads, 1, command));
   if (end.exit_code != 0 || end.interrupted_by) throw_rank_failure("calibration", end, {});
   HardwareSpec hardware = load_hardware(measured.path.string(), find_configs());
   for (const auto& [fact, value] : machine_facts()) hardware.provenance[fact] = value;

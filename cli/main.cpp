@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <exception>
 #include <new>
 #include <string_view>
@@ -12,8 +13,9 @@
 namespace {
 
 int report_failure(bool json, reckon::ExitCode code, const std::vector<reckon::Diagnostic>& errors) {
-  for (const reckon::Diagnostic& error : errors) fmt::print(stderr, "reckon: {}\n", to_string(error));
-  if (json) fmt::print("{}", reckon::error_json(code, errors));
+  for (const reckon::Diagnostic& error : errors)
+    std::fputs(fmt::format("reckon: {}\n", to_string(error)).c_str(), stderr);
+  if (json) std::fputs(reckon::error_json(code, errors).c_str(), stdout);  // a closed stream must not throw here
   return static_cast<int>(code);
 }
 

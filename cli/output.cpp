@@ -36,11 +36,11 @@ void Output::result(std::string_view text) const {
 }
 
 void Output::note(std::string_view text) const {
-  fmt::print(stderr, "{}\n", text);
+  std::fputs(fmt::format("{}\n", text).c_str(), stderr);
 }
 
 void Output::warning(std::string_view text) const {
-  fmt::print(stderr, "warning: {}\n", text);
+  std::fputs(fmt::format("warning: {}\n", text).c_str(), stderr);
 }
 
 }  // namespace reckon

@@ -12,8 +12,6 @@ namespace reckon {
 
 namespace {
 
-constexpr int kTimeoutOfMpirun = 110;
-
 std::string meaning(int signal) {
   switch (signal) {
     case SIGKILL: return "killed, most likely because the machine ran out of memory";
@@ -30,9 +28,11 @@ void throw_rank_failure(const std::string& what, const ProcessEnd& end, const st
   if (end.interrupted_by) throw RunError(fmt::format("{} was interrupted; all its processes have ended", what));
   std::error_code error;
   if (std::filesystem::exists(error_file, error)) throw read_error(error_file);
-  const int signal = end.signal ? end.signal : end.exit_code > 128 ? end.exit_code - 128 : 0;
+  const int signal = end.signal                                          ? end.signal
+                     : end.exit_code > 128 && end.exit_code < 128 + NSIG ? end.exit_code - 128
+                                                                         : 0;
   if (signal) throw RunError(fmt::format("{} ended by signal {} ({})", what, signal, meaning(signal)));
-  if (end.exit_code == kTimeoutOfMpirun || end.exit_code == static_cast<int>(ExitCode::timeout))
+  if (end.exit_code == static_cast<int>(ExitCode::timeout))
     throw RunError(fmt::format("{} was ended after a rank had been silent for too long", what), ExitCode::timeout);
   const bool of_contract = end.exit_code >= static_cast<int>(ExitCode::configuration) &&
                            end.exit_code <= static_cast<int>(ExitCode::timeout);

@@ -1,7 +1,7 @@
 # libtorch from an unpacked torch wheel. The wheel's own package file would pull in CUDA; these targets do not.
 # LIBTORCH_ROOT is the wheel's torch folder (bootstrap keeps it in a cache shared by clones).
 set(LIBTORCH_ROOT "$ENV{LIBTORCH_ROOT}" CACHE PATH "torch folder of an unpacked wheel")
-if(DEFINED ENV{XDG_CACHE_HOME})
+if(NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
   set(_libtorch_cache $ENV{XDG_CACHE_HOME})
 else()
   set(_libtorch_cache $ENV{HOME}/.cache)

@@ -3,17 +3,13 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "plan/split_mix.h"
+
 namespace reckon {
 
 namespace {
 
 constexpr double kLn2High = 0x1.62e42fee00000p-1, kLn2Low = 0x1.a39ef35793c76p-33;  // their sum is ln 2 to 85 bits
-
-std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
-  return x ^ (x >> 31);
-}
 
 /// Highest power first.
 double polynomial(double x, std::initializer_list<double> coefficients) {
@@ -56,7 +52,7 @@ double far_tail(double r) {  // r = sqrt(-log p) - 5
 
 std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index) {
   constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15ull;
-  return mix(mix(seed + kGolden) + (index + 1) * kGolden);
+  return split_mix(split_mix(seed) + index * kGolden);
 }
 
 double uniform_number(std::uint64_t seed, std::uint64_t index) {

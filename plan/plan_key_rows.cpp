@@ -175,7 +175,7 @@ void add_states(std::vector<PlanKey>& keys) {
       "With several replicas, the buckets of the reduction hold a second copy of all gradients, in compute "
       "precision."));
   keys.push_back(field(
-      "optimizer.kind", [](auto& p) -> auto& { return p.optimizer.kind; }, "Optimizer."));
+      "optimizer.kind", [](auto& p) -> auto& { return p.optimizer.kind; }, "Optimizer; sgd has no momentum."));
   keys.push_back(format_field(
       "optimizer.states", [](auto& p) -> auto& { return p.optimizer.states; }, {fp32, fp64, bf16, fp16, int8},
       "Format of the optimizer's moments; int8 is block-wise."));
@@ -193,7 +193,7 @@ void add_states(std::vector<PlanKey>& keys) {
       "How the learning rate falls after warm-up."));
   keys.push_back(field(
       "optimizer.beta1", [](auto& p) -> auto& { return p.optimizer.beta1; }, kShare, "",
-      "Decay of AdamW's first moment; momentum of SGD."));
+      "Decay of AdamW's first moment."));
   keys.push_back(field(
       "optimizer.beta2", [](auto& p) -> auto& { return p.optimizer.beta2; }, kShare, "",
       "Decay of AdamW's second moment."));

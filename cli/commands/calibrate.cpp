@@ -21,6 +21,8 @@ bool kept_one_is_good(const CalibrateOptions& options, const ConfigPaths& paths)
 }  // namespace
 
 ExitCode calibrate_command(const CalibrateOptions& options, const Output& output) {
+  if (options.plan.empty() && !options.overrides.empty())
+    throw ConfigError(fmt::format("{} overrides a plan, but --plan names none", options.overrides.front()));
   const ConfigPaths paths = find_configs();
   HardwareSpec hardware;
   if (kept_one_is_good(options, paths)) {

@@ -20,6 +20,8 @@
 #include "report/profile_json.h"
 #include "report/write_console.h"
 #include "report/write_file.h"
+#include "runtime/train/input/executable.h"
+#include "runtime/train/input/token_stream.h"
 #include "sim/simulate_step.h"
 
 namespace reckon {
@@ -29,7 +31,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kResults[] = {"measured.json", "comparison.json", "simulated.json", "predicted.json",
-                                    "trace.json",    "report.html",     "error.json"};
+                                    "trace.json",    "report.html",     "error.json",     "metrics.jsonl"};
 
 std::vector<std::string> overrides_of(const RunOptions& options) {
   std::vector<std::string> overrides = options.overrides;
@@ -66,7 +68,7 @@ std::vector<std::string> rank_command(const RunOptions& options, const Plan& pla
   std::vector<std::string> command = {
       require_rank_program("training"),  "train", "--plan", folder / "plan.yaml", "--out", folder, "--backend",
       name_of(backend_of(options, plan))};
-  if (!options.resume.empty()) command.insert(command.end(), {"--resume", options.resume});
+  if (::isatty(STDERR_FILENO)) command.emplace_back("--bar");  // a launcher gives ranks a pipe, so they cannot see it
   return command;
 }
 
@@ -79,6 +81,11 @@ void warn_before_run(const RunOptions& options, const StepProfile& predicted, co
                     "enforces the limit and will stop there",
                     verdict.need.value, verdict.limit.value, verdict.breaks.value_or("memory")));
   }
+  if (predicted.plan.nodes > 1 && !enclosing_launcher())
+    output.warning(
+        fmt::format("the prediction is for {} nodes, the run puts all ranks on this machine; start it with "
+                    "mpirun on a list of hosts to use several",
+                    predicted.plan.nodes));
   if (!predicted.plan.hardware.device.is_cpu && backend_of(options, predicted.plan) != Backend::nccl)
     output.warning(fmt::format("the prediction is for {}, the run uses this machine's processors",
                                predicted.plan.hardware.device.name));
@@ -111,10 +118,26 @@ void report_results(const Predictions& predictions, const fs::path& folder, cons
                                             comparison_text(comparison, output.style()), folder.string()));
 }
 
-void check_launcher(const LauncherPlace& place, const Plan& plan) {
+void check_launcher(const LauncherPlace& place, const Plan& plan, const RunOptions& options) {
+  if (options.backend == Backend::threads)
+    throw ConfigError(fmt::format("under {} every process is one rank, so --backend threads cannot be; leave it out",
+                                  place.launcher));
+  if (options.out.empty())
+    throw ConfigError(
+        fmt::format("under {} all processes need the same folder; name it with --out DIR", place.launcher));
   if (place.ranks == plan.world_size()) return;
   throw ConfigError(fmt::format("{} started {} processes, but the plan's degrees multiply to {} ranks; start that many",
                                 place.launcher, place.ranks, plan.world_size()));
+}
+
+/// Refuses what a rank would refuse, before the folder is touched.
+void check_run(const RunOptions& options, const Plan& plan) {
+  if (backend_of(options, plan) == Backend::nccl)
+    throw ConfigError(
+        "the nccl backend is not in this build; --backend mpi or threads runs on this machine's processors");
+  if (!options.resume.empty()) throw ConfigError("--resume: checkpoints cannot be read yet");
+  require_executable(plan);
+  const TokenStream readable(plan);
 }
 
 /// This process becomes the rank.
@@ -137,7 +160,8 @@ ExitCode run_command(const RunOptions& options, const Output& output) {
   if (!launched) calibrate_if_needed(plan_file, overrides, paths, output);
   const Plan plan = resolve(load_checked_plan(plan_file, overrides, paths));
   require_rank_program("training");
-  if (launched) check_launcher(*launched, plan);
+  if (launched) check_launcher(*launched, plan, options);
+  check_run(options, plan);
 
   const fs::path folder = folder_of(options);
   prepare_folder(folder);

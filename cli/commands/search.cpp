@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdio>
+
 #include "cli/find_configs.h"
 #include "cost_model/search.h"
 #include "plan/parse_quantity.h"
@@ -14,7 +16,7 @@ namespace reckon {
 namespace {
 
 void show_progress(double share) {
-  fmt::print(stderr, "\rsearching {:3.0f} %{}", 100 * share, share >= 1 ? "\n" : "");
+  std::fputs(fmt::format("\rsearching {:3.0f} %{}", 100 * share, share >= 1 ? "\n" : "").c_str(), stderr);
   std::fflush(stderr);
 }
 
@@ -32,6 +34,11 @@ ExitCode search_command(const SearchCommand& options, const Output& output) {
   if (::isatty(STDERR_FILENO)) how.progress = show_progress;
   const SearchResult result = search(plan, how);
   output.result(output.json() ? search_json(result) : search_text(result, output.style()));
+  if (result.fits == 0)
+    output.note(
+        fmt::format("none of the {} legal plans fits into memory; more --devices, a smaller batch.micro_batch "
+                    "or a shorter batch.sequence_length may help",
+                    result.legal));
   return result.fits > 0 ? ExitCode::success : ExitCode::does_not_fit;
 }
 

@@ -1,14 +1,12 @@
 #include "cli/rank/calibrate_command.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <fstream>
 #include <thread>
 
 #include "cli/find_configs.h"
+#include "cli/processor_name.h"
 #include "cost_model/gemm_cost.h"
 #include "cost_model/op_cost.h"
 #include "cost_model/state_cost.h"
@@ -18,7 +16,7 @@
 #include "report/write_file.h"
 #include "runtime/comm/make_communicator.h"
 #include "runtime/train/calibration_run.h"
-#include "runtime/train/executable.h"
+#include "runtime/train/input/executable.h"
 #include "runtime/train/library_versions.h"
 #include "runtime/train/statistics.h"
 
@@ -56,7 +54,8 @@ std::vector<Plan> plans_to_sample(const RankOptions& options, std::int64_t& rank
     plans = {default_plan(NumberFormat::fp32), default_plan(NumberFormat::bf16)};
   } else {
     Plan plan = load_plan(options.plan, options.overrides, find_configs());
-    ranks = std::min(plan.world_size(), cores());  // more ranks than cores take turns: their ops are not slower
+    if (ranks == 0)
+      ranks = std::min(plan.world_size(), cores());  // more ranks than cores take turns: their ops are not slower
     plans = {std::move(plan)};
   }
   for (Plan& plan : plans) {
@@ -68,13 +67,6 @@ std::vector<Plan> plans_to_sample(const RankOptions& options, std::int64_t& rank
 
 Bytes machine_memory() {
   return Bytes(static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGE_SIZE));
-}
-
-std::string processor_name() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);)
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  return "processor";
 }
 
 /// Factor on FLOPs / peak that fits the measured products of one pass, and the spread around it.
@@ -179,15 +171,8 @@ HardwareSpec hardware_of(const std::vector<Plan>& plans, const CalibrationSample
   hardware.time.op_samples = samples.ops;
   hardware.time.collectives = samples.collectives;
   Fitter(plans, samples, hardware).fit();
-  char host[256] = "";
-  ::gethostname(host, sizeof host - 1);
-  hardware.provenance = {
-      {"host", host},
-      {"cores", fmt::format("{}", cores())},
-      {"ranks", fmt::format("{}", ranks)},
-      {"libtorch", libtorch_version()},
-      {"date", fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(std::chrono::system_clock::now()))},
-  };
+  // Host, processor and date are added by `reckon calibrate`, which compares them later.
+  hardware.provenance = {{"ranks", fmt::format("{}", ranks)}, {"libtorch", libtorch_version()}};
   return hardware;
 }
 

@@ -1,7 +1,6 @@
 #include "cli/rank/progress_display.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
 
@@ -28,10 +27,10 @@ std::string progress_line(const StepMetrics& m, std::int64_t steps) {
       static_cast<double>(m.memory_peak_bytes) / kGiB);
 }
 
-ProgressDisplay::ProgressDisplay(std::int64_t steps) : steps_(steps), terminal_(::isatty(STDERR_FILENO) == 1) {}
+ProgressDisplay::ProgressDisplay(std::int64_t steps, bool bar) : steps_(steps), bar_(bar) {}
 
 ProgressDisplay::~ProgressDisplay() {
-  if (drawn_) fmt::print(stderr, "\n");
+  if (drawn_) std::fputs("\n", stderr);
 }
 
 bool ProgressDisplay::due(std::int64_t step) const {
@@ -41,13 +40,13 @@ bool ProgressDisplay::due(std::int64_t step) const {
 void ProgressDisplay::show(const StepMetrics& metrics) {
   seconds_ += metrics.seconds;
   const std::string line = progress_line(metrics, steps_);
-  if (terminal_) {
+  if (bar_) {
     const double left = seconds_ / static_cast<double>(metrics.step) * static_cast<double>(steps_ - metrics.step);
-    fmt::print(stderr, "\r\033[K{} {}  {:.0f} s left", bar(metrics.step, steps_), line, left);
+    std::fputs(fmt::format("\r\033[K{} {}  {:.0f} s left", bar(metrics.step, steps_), line, left).c_str(), stderr);
     std::fflush(stderr);
     drawn_ = true;
   } else if (due(metrics.step)) {
-    fmt::print(stderr, "{}\n", line);
+    std::fputs((line + "\n").c_str(), stderr);
     last_line_ = std::chrono::steady_clock::now();
   }
 }

@@ -11,8 +11,8 @@ namespace reckon {
 
 class ProgressDisplay {
  public:
-  /// Writes to standard error.
-  explicit ProgressDisplay(std::int64_t steps);
+  /// Writes to standard error; `bar`: one line that is redrawn.
+  ProgressDisplay(std::int64_t steps, bool bar);
   ~ProgressDisplay();
 
   void show(const StepMetrics& metrics);
@@ -21,7 +21,7 @@ class ProgressDisplay {
   bool due(std::int64_t step) const;
 
   std::int64_t steps_;
-  bool terminal_;
+  bool bar_;
   bool drawn_ = false;
   double seconds_ = 0;  // of all steps so far
   std::chrono::steady_clock::time_point last_line_{};

@@ -14,7 +14,7 @@
 #include "report/profile_json.h"
 #include "report/write_file.h"
 #include "runtime/comm/make_communicator.h"
-#include "runtime/train/executable.h"
+#include "runtime/train/input/executable.h"
 #include "runtime/train/train_run.h"
 
 namespace reckon {
@@ -75,7 +75,7 @@ void run_as_reporter(const Plan& plan, const RankOptions& options, Communicator&
   MetricsFile metrics(options.out / "metrics.jsonl");
   StepProfile profile;
   {
-    ProgressDisplay progress(plan.train.steps);
+    ProgressDisplay progress(plan.train.steps, options.bar);
     observer.on_step = [&](const StepMetrics& step) {
       metrics.write(step);
       progress.show(step);
@@ -88,14 +88,15 @@ void run_as_reporter(const Plan& plan, const RankOptions& options, Communicator&
 
 }  // namespace
 
-void train_command(const RankOptions& options, const std::function<void()>& before_ranks_start) {
+void train_command(const RankOptions& options, const std::function<void()>& before_ranks_start,
+                   const std::function<int(std::exception_ptr)>& tell_failure) {
   const Plan plan = load(options);
   const TokenStream tokens(plan);
   std::signal(SIGTERM, remember_signal);
   std::signal(SIGINT, remember_signal);
   TrainObserver observer;
   observer.stop_requested = [] { return stop_signal != 0; };
-  const CommunicatorOptions communication{plan.train.timeout};
+  const CommunicatorOptions communication{plan.train.timeout, true, tell_failure};
   before_ranks_start();
   run_ranks(options.backend, static_cast<int>(plan.world_size()), communication, [&](Communicator& world) {
     if (world.rank() == 0) run_as_reporter(plan, options, world, tokens, observer);

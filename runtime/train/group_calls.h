@@ -20,7 +20,7 @@ class TimedCall {
   TimedCall() = default;
   TimedCall(Handle handle, StepTimer& timer, StepTimer::Component component, StepTimer::Component idle,
             std::vector<at::Tensor> tensors)
-      : handle_(std::move(handle)), timer_(&timer), component_(component), idle_(idle), tensors_(std::move(tensors)) {}
+      : tensors_(std::move(tensors)), handle_(std::move(handle)), timer_(&timer), component_(component), idle_(idle) {}
   void wait() {
     if (timer_ != nullptr) timer_->wait(handle_, component_, idle_);
     tensors_.clear();
@@ -28,10 +28,10 @@ class TimedCall {
   bool done() { return handle_.done(); }
 
  private:
+  std::vector<at::Tensor> tensors_;  // before the handle: they must outlive the call
   Handle handle_;
   StepTimer* timer_ = nullptr;
   StepTimer::Component component_ = 0, idle_ = 0;
-  std::vector<at::Tensor> tensors_;
 };
 
 /// One group that this rank belongs to. All tensors are dense. Time until the last peer has made the same call counts

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/train/split_mix.h"
+#include "plan/split_mix.h"
 
 namespace reckon {
 namespace {

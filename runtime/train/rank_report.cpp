@@ -9,6 +9,7 @@
 
 #include "plan/parameters.h"
 #include "plan/pipeline_schedule.h"
+#include "runtime/train/input/executable.h"
 #include "runtime/train/statistics.h"
 #include "runtime/train/virtual_stage.h"
 
@@ -23,21 +24,24 @@ std::vector<double> column(const std::vector<StepTimes>& steps, std::vector<doub
   return result;
 }
 
-/// Medians by component, scaled so that the exposed parts add up to the median step: medians alone need not.
+/// Medians by component.
 std::vector<TimeComponent> time_components(const std::vector<std::string>& names, const std::vector<StepTimes>& steps) {
   std::vector<TimeComponent> components;
-  double sum = 0;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::vector<double> exposed = column(steps, &StepTimes::exposed, i);
     const double busy = median(column(steps, &StepTimes::busy, i));
     if (busy <= 0.0) continue;
     components.push_back({names[i], Seconds(busy), Seconds(median(exposed)), Seconds(spread(exposed))});
-    sum += components.back().exposed_seconds.value;
   }
-  std::vector<double> totals;
-  for (const StepTimes& step : steps) totals.push_back(step.seconds);
-  const double factor = sum > 0 ? median(totals) / sum : 1.0;
-  for (TimeComponent& component : components) component.exposed_seconds *= factor;
+  return components;
+}
+
+/// The parts that the step consists of, scaled to add up to it: medians alone need not.
+std::vector<TimeComponent> adding_up_to(Seconds step, std::vector<TimeComponent> components) {
+  double sum = 0;
+  for (const TimeComponent& component : components) sum += component.exposed_seconds.value;
+  for (TimeComponent& component : components)
+    if (sum > 0) component.exposed_seconds *= step.value / sum;
   return components;
 }
 
@@ -177,9 +181,10 @@ StepProfile measured_profile(const Plan& plan, const std::vector<RankReport>& re
   profile.parameters = count_parameters(plan.model);
   profile.active_parameters = count_active_parameters(plan.model);
   profile.step = step_summary(plan, seconds);
-  profile.time = std::min_element(reports.begin(), reports.end(), [](const RankReport& a, const RankReport& b) {
-                   return a.waiting < b.waiting;  // the rank that others wait for
-                 })->time;
+  const auto awaited = std::min_element(reports.begin(), reports.end(), [](const RankReport& a, const RankReport& b) {
+    return a.waiting < b.waiting;  // the rank that others wait for
+  });
+  profile.time = adding_up_to(profile.step.seconds, awaited->time);
   for (std::int64_t stage = 0; stage < plan.parallel.pipeline; ++stage) {
     const RankReport* worst = nullptr;
     for (const RankReport& report : reports)
@@ -191,7 +196,7 @@ StepProfile measured_profile(const Plan& plan, const std::vector<RankReport>& re
       profile.verdict.worst_rank = worst->rank;
     }
   }
-  profile.verdict.limit = plan.memory.limit.value_or(plan.hardware.device.memory - plan.hardware.context);
+  profile.verdict.limit = allocation_limit(plan);
   profile.traffic = worst_traffic(reports);
   return profile;
 }

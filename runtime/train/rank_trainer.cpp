@@ -141,18 +141,19 @@ void RankTrainer::update(std::int64_t step, StepResult& result) {
 }
 
 /// All ranks know of it; one throws, and the others learn it from their next call, so that it is reported once.
-void RankTrainer::end_run(std::int64_t step, double loss) {
+void RankTrainer::end_run(std::int64_t step, const char* quantity, double value) {
   if (world_.rank() != 0) world_.barrier().wait();
   throw RunError(
-      fmt::format("the loss of step {} is {}; a lower optimizer.learning_rate or more optimizer.warmup_steps "
+      fmt::format("the {} of step {} is {}; a lower optimizer.learning_rate or more optimizer.warmup_steps "
                   "may help",
-                  step, loss));
+                  quantity, step, value));
 }
 
 StepResult RankTrainer::step(std::int64_t step) {
   timer_.begin_step();
   StepResult result = forward_backward(step);
-  if (!std::isfinite(result.loss)) end_run(step + 1, result.loss);
+  if (!std::isfinite(result.loss)) end_run(step + 1, "loss", result.loss);
+  if (!std::isfinite(result.gradient_norm)) end_run(step + 1, "gradient norm", result.gradient_norm);
   update(step, result);
   result.times = timer_.end_step();
   return result;

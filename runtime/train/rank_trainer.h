@@ -11,11 +11,11 @@
 #include "plan/plan.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/train/gradient_reduction.h"
+#include "runtime/train/input/token_stream.h"
 #include "runtime/train/optimizer.h"
 #include "runtime/train/pipeline_links.h"
 #include "runtime/train/rank_groups.h"
 #include "runtime/train/replicated_gradients.h"
-#include "runtime/train/token_stream.h"
 #include "runtime/train/virtual_stage.h"
 
 namespace reckon {
@@ -54,7 +54,7 @@ class RankTrainer {
   void run_forward(const Action& action, std::int64_t step);
   void run_backward(const Action& action, bool last_micro_batch);
   void sum_tied_table();
-  [[noreturn]] void end_run(std::int64_t step, double loss);
+  [[noreturn]] void end_run(std::int64_t step, const char* quantity, double value);
 
   const Plan& plan_;
   Communicator& world_;

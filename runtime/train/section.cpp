@@ -74,7 +74,7 @@ SectionLists::SectionLists(const RankModel& model, Section kind, Recompute recom
 }
 
 void SectionRun::run_forward(std::size_t op, MicroBatch& batch, std::vector<at::Tensor>& values, bool again) const {
-  static const std::vector<char> nothing_is_kept(256, 0);
+  const std::vector<char> nothing_is_kept(lists_->list.tensors.size(), 0);
   std::vector<at::Tensor> no_gradients;
   const StepTimer::Span span(model_.timer, again ? lists_->recompute_component[op] : lists_->forward_component[op]);
   OpCall call{model_, lists_->list, lists_->list.ops[op], parameters_[op],

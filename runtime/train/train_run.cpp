@@ -3,18 +3,13 @@
 #include <ctime>
 #include <vector>
 
+#include "runtime/train/input/executable.h"
 #include "runtime/train/rank_report.h"
 #include "runtime/train/rank_scope.h"
 #include "runtime/train/rank_trainer.h"
 
 namespace reckon {
 namespace {
-
-Bytes account_limit(const Plan& plan) {
-  if (plan.memory.limit) return *plan.memory.limit;
-  return plan.hardware.device.memory > plan.hardware.context ? plan.hardware.device.memory - plan.hardware.context
-                                                             : Bytes(0);
-}
 
 double thread_cpu_seconds() {
   timespec now{};
@@ -25,7 +20,7 @@ double thread_cpu_seconds() {
 }  // namespace
 
 StepProfile train(const Plan& plan, Communicator& world, const TokenStream& tokens, const TrainObserver& observer) {
-  MemoryAccount account(account_limit(plan), world.rank());
+  MemoryAccount account(allocation_limit(plan), world.rank());
   const RankScope scope(account);
   RankTrainer trainer(plan, world, tokens);
   for (GroupCalls* group : trainer.groups().all()) group->communicator().reset_traffic();

@@ -7,7 +7,7 @@
 #include "plan/plan.h"
 #include "plan/step_profile.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/train/token_stream.h"
+#include "runtime/train/input/token_stream.h"
 
 namespace reckon {
 

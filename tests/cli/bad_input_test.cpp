@@ -88,6 +88,8 @@ const std::vector<BadInput> kCases = {
     {"CompareMissingFile", "reckon compare FOLDER/a.json FOLDER/b.json", 2, "a.json"},
     {"ToleranceNoNumber", "reckon compare FOLDER --tolerance much", 2, "--tolerance"},
     {"UnknownName", "reckon show llama2-13", 2, "did you mean llama2-13b"},
+    {"SearchFindsNoneThatFits", "reckon search TINY --devices 2 memory.limit=1KiB", 4, "none of the"},
+    {"OverrideWithoutAPlan", "reckon calibrate parallel.tensor=2", 2, "--plan"},
     {"ConfigsFolderMissing", "RECKON_CONFIGS=FOLDER/none reckon plan TINY", 2, "RECKON_CONFIGS"},
 };
 
@@ -107,6 +109,12 @@ TEST(BadInput, AllProblemsOfAFileAreListedAtOnce) {
       run_command("reckon plan " + kTiny + " parallel.tensr=1 memory.limit=80 batch.micro_batch=x");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 3) << result.err;
+}
+
+TEST(BadInput, ClosedStreamsChangeNoExitCode) {
+  EXPECT_EQ(run_command("reckon plan tinny 2>&-").exit_code, 2);
+  EXPECT_EQ(run_command("reckon plan tinny --json >&- 2>&-").exit_code, 2);
+  EXPECT_EQ(run_command("reckon plan " + kTiny + " 2>&-").exit_code, 0);
 }
 
 TEST(BadInput, AFullOutputDeviceIsNoSuccess) {

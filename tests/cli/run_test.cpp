@@ -130,6 +130,39 @@ TEST_F(Run, OldResultsAreNotTakenForNewOnes) {
   EXPECT_FALSE(fs::exists(out() + "/comparison.json"));
 }
 
+TEST_F(Run, ARefusalLeavesTheFolderAlone) {
+  for (const std::string& refused : {std::string("train.checkpoint_every=1"),
+                                     "train.data=" + folder_.path() + "/missing", std::string("--resume x")}) {
+    EXPECT_EQ(run("--backend threads " + refused).exit_code, 2) << refused;
+    EXPECT_FALSE(fs::exists(out())) << refused;
+  }
+  ASSERT_EQ(run("--backend threads").exit_code, 0);
+  const std::string plan = read_file(out() + "/plan.yaml"), measured = read_file(out() + "/measured.json");
+  EXPECT_EQ(run("--backend threads batch.micro_batch=1 train.checkpoint_every=1").exit_code, 2);
+  EXPECT_EQ(read_file(out() + "/plan.yaml"), plan);
+  EXPECT_EQ(read_file(out() + "/measured.json"), measured);
+}
+
+TEST_F(Run, UnderALauncherThreadsAndAnUnnamedFolderAreRefused) {
+  const std::string launched =
+      "cd " + kGolden + "; OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 reckon run train.yaml ";
+  const CommandResult threads = run_command(launched + "--backend threads --out " + out());
+  EXPECT_EQ(threads.exit_code, 2);
+  EXPECT_NE(threads.err.find("--backend threads"), std::string::npos) << threads.err;
+  const CommandResult unnamed = run_command(launched);
+  EXPECT_EQ(unnamed.exit_code, 2);
+  EXPECT_NE(unnamed.err.find("--out"), std::string::npos) << unnamed.err;
+}
+
+TEST_F(Run, MeasuredComponentsAddUpToTheStep) {
+  ASSERT_EQ(run("--backend threads").exit_code, 0);
+  const json measured = document("measured.json");
+  double sum = 0;
+  for (const json& component : measured["time"]) sum += component["exposed_seconds"].get<double>();
+  const double step = measured["step"]["seconds"];
+  EXPECT_NEAR(sum / step, 1.0, 1e-9);  // a sum of some twenty rounded numbers
+}
+
 TEST_F(Run, BadDataIsRefusedBeforeTraining) {
   fs::create_directory(folder_.path() + "/empty");
   const CommandResult empty = run("--backend threads train.data=" + folder_.path() + "/empty");

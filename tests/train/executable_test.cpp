@@ -5,7 +5,7 @@
 #include <string>
 
 #include "plan/errors.h"
-#include "runtime/train/executable.h"
+#include "runtime/train/input/executable.h"
 #include "tests/train/small_plan.h"
 
 namespace reckon {
@@ -32,6 +32,11 @@ TEST(Executable, RefusesWhatItCannotDoYetByKey) {
   expect_refused("parallel.ulysses", [](Plan& plan) { plan.parallel.ulysses = 2; });
   expect_refused("model", [](Plan& plan) { plan.model.moe.experts = 4; });
   expect_refused("model", [](Plan& plan) { plan.model.position = Position::alibi; });
+  expect_refused("model", [](Plan& plan) { plan.model.rope_scaling = "llama3"; });
+  expect_refused("model", [](Plan& plan) { plan.model.attention_softcap = 50; });
+  expect_refused("model", [](Plan& plan) { plan.model.logit_softcap = 30; });
+  expect_refused("model", [](Plan& plan) { plan.model.position_offset = 2; });
+  expect_refused("memory.limit", [](Plan& plan) { plan.hardware.context = plan.hardware.device.memory + Bytes(1); });
   expect_refused("precision.compute", [](Plan& plan) { plan.precision.compute = NumberFormat::fp8_e4m3; });
   expect_refused("activations.stored", [](Plan& plan) { plan.activations.stored = NumberFormat::int4; });
   expect_refused("gradients.reduce", [](Plan& plan) { plan.gradients.reduce = GradientReduce::all_to_all_sum; });

@@ -1,4 +1,4 @@
-#include "runtime/train/executable.h"
+#include "runtime/train/input/executable.h"
 
 #include <fmt/format.h>
 
@@ -30,11 +30,28 @@ void refuse_model(const ModelSpec& model, std::int64_t length, Refusals& refuse)
   refuse.add_if(model.position == Position::alibi, "model", "ALiBi positions" + later);
   refuse.add_if(model.qk_norm || model.qk_norm_full, "model", "norms of queries and keys" + later);
   refuse.add_if(model.attention_sinks, "model", "attention sinks" + later);
+  refuse.add_if(!model.rope_scaling.empty(), "model",
+                fmt::format("rotary frequencies scaled by {} (rope_scaling){}", model.rope_scaling, later));
+  refuse.add_if(model.attention_softcap > 0, "model", "capped attention scores (attention_softcap)" + later);
+  refuse.add_if(model.logit_softcap > 0, "model", "capped logits (logit_softcap)" + later);
+  refuse.add_if(model.position_offset != 0, "model", "positions that begin late (position_offset)" + later);
   refuse.add_if(model.sliding_window > 0 && model.sliding_window < length, "model",
                 fmt::format("a sliding window of {} tokens in rows of {}{}", model.sliding_window, length, later));
 }
 
 }  // namespace
+
+Bytes allocation_limit(const Plan& plan) {
+  if (plan.memory.limit) return *plan.memory.limit;
+  const Bytes memory = plan.hardware.device.memory, context = plan.hardware.context;
+  if (memory > context || context == Bytes(0)) return memory - context;
+  throw ConfigError({{fmt::format("the device has {} bytes, of which the context takes {}; give memory.limit",
+                                  memory.value, context.value),
+                      {},
+                      0,
+                      0,
+                      "memory.limit"}});
+}
 
 void require_executable(const Plan& plan) {
   Refusals refuse;
@@ -82,6 +99,7 @@ void require_executable(const Plan& plan) {
   refuse.add_if(plan.train.tokenizer != "bytes", "train.tokenizer",
                 "only the byte tokenizer can be used yet; give a token file as train.data for any other");
   refuse.throw_if_any();
+  allocation_limit(plan);
 }
 
 }  // namespace reckon

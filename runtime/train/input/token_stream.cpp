@@ -1,4 +1,4 @@
-#include "runtime/train/token_stream.h"
+#include "runtime/train/input/token_stream.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "plan/errors.h"
+#include "plan/split_mix.h"
 #include "plan/token_file.h"
-#include "runtime/train/split_mix.h"
 
 namespace reckon {
 namespace {
