@@ -126,7 +126,8 @@ Seconds optimizer_time(const Plan& plan, const GroupLayouts& layouts, LocalWeigh
   const HardwareSpec& hardware = plan.hardware;
   const double expert_shards =
       plan.parallel.zero == 0 ? 1.0 : static_cast<double>(layouts[Group::expert_gradient].ranks);
-  const double updated = weights.dense / static_cast<double>(zero_shards(plan.parallel)) + weights.expert / expert_shards;
+  const double updated =
+      weights.dense / static_cast<double>(zero_shards(plan.parallel)) + weights.expert / expert_shards;
   const double gradient = bytes_per_element(plan.gradients.stored, plan.activations.block, plan.activations.scale);
   const double state = plan.optimizer.kind == OptimizerKind::adamw
                            ? 2.0 * bytes_per_element(plan.optimizer.states, plan.activations.block, ScaleFormat::fp32)

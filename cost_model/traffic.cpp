@@ -100,8 +100,8 @@ void add_states(const Plan& plan, const Counter& counter, LocalWeights weights, 
   }
   const Collective reduce = exchange ? Collective::all_to_all : Collective::reduce_scatter;
   counter.add(traffic, reduce, Group::shard, gradient, buckets * reductions, wire);
-  counter.add(traffic, Collective::all_reduce, Group::replica, gradient / static_cast<double>(zero_shards(plan.parallel)),
-              buckets * reductions, wire);
+  counter.add(traffic, Collective::all_reduce, Group::replica,
+              gradient / static_cast<double>(zero_shards(plan.parallel)), buckets * reductions, wire);
   counter.add(traffic, reduce, Group::expert_gradient, expert_gradient, expert_buckets * reductions, wire);
   const double gathers = plan.parallel.zero >= 3 ? 2.0 * micro_batches : 1.0;
   counter.add(traffic, Collective::all_gather, Group::shard, weights.dense * bytes_per_weight / std::max(1.0, buckets),

@@ -8,6 +8,7 @@
 #include "plan/errors.h"
 #include "plan/split_mix.h"
 #include "plan/token_file.h"
+#include "runtime/train/input/sentence_pieces.h"
 
 namespace reckon {
 namespace {
@@ -16,13 +17,32 @@ namespace {
   throw ConfigError({{message, {}, 0, 0, "train.data"}});
 }
 
+/// Holds tokens already, so that no tokenizer applies.
+bool holds_tokens(const std::filesystem::path& data) {
+  if (std::filesystem::is_directory(data)) return false;
+  const std::filesystem::path ending = data.extension();
+  return ending == ".idx" || ending == ".bin" || is_token_file(data);
+}
+
+std::unique_ptr<DocumentSource> open_source(const std::string& data, const std::string& tokenizer) {
+  if (tokenizer == "bytes") return open_documents(data);
+  if (holds_tokens(data))
+    throw ConfigError(
+        {{fmt::format("{} holds tokens already; a tokenizer is for text: leave train.tokenizer out", data),
+          {},
+          0,
+          0,
+          "train.tokenizer"}});
+  return open_sentence_pieces(data, tokenizer);
+}
+
 }  // namespace
 
 TokenStream::TokenStream(const Plan& plan)
     : seed_(plan.train.seed), vocabulary_(static_cast<std::uint64_t>(plan.model.vocabulary)) {
   const std::string& data = plan.train.data;
   if (data.empty()) return;
-  source_ = open_documents(data);
+  source_ = open_source(data, plan.train.tokenizer);
   if (source_->vocabulary() > plan.model.vocabulary)
     refuse(fmt::format("tokens of {} go up to {}, but the model has a vocabulary of {}; it needs at least {}", data,
                        source_->vocabulary() - 1, plan.model.vocabulary, source_->vocabulary()));
