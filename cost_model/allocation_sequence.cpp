@@ -213,13 +213,14 @@ Bytes peak_allocated(const std::vector<Allocation>& sequence) {
 
 Bytes peak_reserved(const std::vector<Allocation>& sequence) {
   CachingAllocator allocator;
-  std::unordered_map<int, CachingAllocator::Block> blocks;
+  std::vector<CachingAllocator::Block> blocks;  // by number: the sequence counts them from 0
   for (const Allocation& a : sequence) {
+    const auto block = static_cast<std::size_t>(a.block);
     if (a.allocates) {
-      blocks[a.block] = allocator.allocate(a.bytes).value();
+      blocks.resize(std::max(blocks.size(), block + 1));
+      blocks[block] = allocator.allocate(a.bytes).value();
     } else {
-      allocator.free(blocks.at(a.block));
-      blocks.erase(a.block);
+      allocator.free(blocks.at(block));
     }
   }
   return allocator.peak_reserved();

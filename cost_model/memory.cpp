@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "cost_model/allocation_sequence.h"
+#include "cost_model/in_parallel.h"
 #include "cost_model/stage_memory.h"
 #include "plan/pipeline_schedule.h"
 #include "plan/rank_grid.h"
@@ -89,6 +90,13 @@ class StageTables {
   std::vector<std::pair<int, SectionTable>> tables_;
 };
 
+/// Threads over the stages of a plan: replaying the allocator is what takes time, and a CPU's plan replays none.
+int stage_threads(const Plan& plan) {
+  if (plan.hardware.device.is_cpu) return 1;
+  const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+  return static_cast<int>(std::min({plan.parallel.pipeline, cores, std::int64_t{16}}));
+}
+
 /// Component of a device's need that crosses the limit: the first whose bytes no longer fit on top of those before it.
 std::string crossing_component(const StageMemory& m, Bytes limit) {
   const std::pair<const char*, Bytes> parts[] = {
@@ -108,10 +116,11 @@ std::vector<StageProfile> predict_memory(const Plan& resolved) {
 }
 
 std::vector<StageProfile> predict_memory(const Plan& resolved, const AttentionWork& work) {
-  StageTables tables(resolved, work);
   const RankGrid grid(resolved.parallel);
-  std::vector<StageProfile> stages;
-  for (std::int64_t stage = 0; stage < resolved.parallel.pipeline; ++stage) {
+  std::vector<StageProfile> stages(static_cast<std::size_t>(resolved.parallel.pipeline));
+  in_parallel(stages.size(), stage_threads(resolved), [&](std::size_t i, int) {
+    const auto stage = static_cast<std::int64_t>(i);
+    StageTables tables(resolved, work);
     const std::vector<ChunkRuns> runs = stage_runs(resolved, stage);
     const StagePeak peak = stage_peak(resolved, tables.at(stage), runs, points_of(resolved, stage));
     StageProfile profile;
@@ -125,8 +134,8 @@ std::vector<StageProfile> predict_memory(const Plan& resolved, const AttentionWo
     first_of_stage.pipeline = stage;
     profile.worst_rank = grid.rank(first_of_stage);
     profile.memory = stage_memory(resolved, work, stage, peak);
-    stages.push_back(std::move(profile));
-  }
+    stages[i] = std::move(profile);
+  });
   return stages;
 }
 
@@ -176,10 +185,11 @@ std::vector<std::int64_t> fewest_recomputed_layers(const Plan& plan) {
   const AttentionWork work = planned_attention_work(plan);
   const Bytes limit = memory_limit(plan);
   const auto stages = static_cast<std::size_t>(plan.parallel.pipeline);
-  Plan tried = plan;
-  tried.activations.recompute_layers.assign(stages, 0);
-  StageTables tables(tried, work);
-  for (std::size_t i = 0; i < stages; ++i) {
+  std::vector<std::int64_t> fewest(stages, 0);
+  in_parallel(stages, stage_threads(plan), [&](std::size_t i, int) {
+    Plan tried = plan;
+    tried.activations.recompute_layers.assign(stages, 0);
+    StageTables tables(tried, work);
     const auto stage = static_cast<std::int64_t>(i);
     std::int64_t& layers = tried.activations.recompute_layers[i];
     const std::vector<SchedulePoint> points = points_of(tried, stage);
@@ -193,11 +203,9 @@ std::vector<std::int64_t> fewest_recomputed_layers(const Plan& plan) {
       return memory_need(tried, stage_memory(tried, work, stage, peak)) <= limit;
     };
     const std::int64_t most = stage_layers(tried, stage);
-    std::int64_t count = 0;
-    while (count < most && !fits(count)) ++count;
-    layers = count;
-  }
-  return tried.activations.recompute_layers;
+    while (fewest[i] < most && !fits(fewest[i])) ++fewest[i];
+  });
+  return fewest;
 }
 
 std::vector<int> automatic_bits(const Plan& plan) {

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "cost_model/estimate_op_times.h"
+#include "cost_model/in_parallel.h"
 #include "cost_model/knob_steps.h"
 #include "cost_model/memory.h"
 #include "cost_model/predict.h"
@@ -31,30 +32,6 @@ double seconds_since(Clock::time_point start) {
 int thread_count(int asked) {
   constexpr int kMost = 256;
   return std::min(kMost, asked > 0 ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
-}
-
-/// Calls work(0 .. count - 1, thread), each once, from `threads` threads. Rethrows the first exception.
-template <class Work>
-void in_parallel(std::size_t count, int threads, Work work) {
-  std::atomic<std::size_t> next{0};
-  std::exception_ptr failure;
-  std::mutex mutex;
-  const auto loop = [&](int thread) {
-    for (std::size_t i = next++; i < count; i = next++) {
-      try {
-        work(i, thread);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!failure) failure = std::current_exception();
-        next = count;
-      }
-    }
-  };
-  std::vector<std::jthread> others;  // joined also when no more can be started
-  for (int thread = 1; thread < threads; ++thread) others.emplace_back(loop, thread);
-  loop(0);
-  others.clear();
-  if (failure) std::rethrow_exception(failure);
 }
 
 struct Enumeration {

@@ -15,6 +15,16 @@ constexpr std::int64_t kOwnSegment = 10 * kMiBytes;  // from here a request gets
 constexpr std::int64_t kLargeSegment = 20 * kMiBytes;
 constexpr std::int64_t kSegmentRounding = 2 * kMiBytes;
 
+/// `keys` is sorted; the key is in it or not, as the name says.
+template <class Key>
+void insert(std::vector<Key>& keys, const Key& key) {
+  keys.insert(std::lower_bound(keys.begin(), keys.end(), key), key);
+}
+template <class Key>
+void erase(std::vector<Key>& keys, const Key& key) {
+  keys.erase(std::lower_bound(keys.begin(), keys.end(), key));
+}
+
 std::int64_t round_up(std::int64_t value, std::int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
@@ -59,7 +69,7 @@ void CachingAllocator::free(Block block) {
   allocated_ -= nodes_[block].size;
   absorb(block, nodes_[block].previous);
   absorb(block, nodes_[block].next);
-  pool_of(nodes_[block]).insert(key_of(block));
+  insert(pool_of(nodes_[block]), key_of(block));
 }
 
 int CachingAllocator::new_node(Node node) {
@@ -80,7 +90,7 @@ CachingAllocator::Key CachingAllocator::key_of(int index) const {
 
 int CachingAllocator::take_free_block(std::int64_t size, int stream, bool small) {
   Pool& pool = small ? small_pool_ : large_pool_;
-  const auto found = pool.lower_bound({stream, size, -1, -1});
+  const auto found = std::lower_bound(pool.begin(), pool.end(), Key{stream, size, -1, -1});
   if (found == pool.end() || found->stream != stream) return -1;
   const int block = found->node;
   pool.erase(found);
@@ -110,13 +120,13 @@ void CachingAllocator::split(int index, std::int64_t size) {
   nodes_[index].size = size;
   nodes_[index].next = rest;
   if (whole.next >= 0) nodes_[whole.next].previous = rest;
-  pool_of(whole).insert(key_of(rest));
+  insert(pool_of(whole), key_of(rest));
 }
 
 /// Merges `neighbour` into `index` if it exists and is free. `index` itself is in no pool.
 void CachingAllocator::absorb(int index, int neighbour) {
   if (neighbour < 0 || nodes_[neighbour].used) return;
-  pool_of(nodes_[neighbour]).erase(key_of(neighbour));
+  erase(pool_of(nodes_[neighbour]), key_of(neighbour));
   const Node gone = nodes_[neighbour];
   Node& block = nodes_[index];
   if (gone.address < block.address) {

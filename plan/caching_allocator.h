@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "plan/units.h"
@@ -52,7 +51,7 @@ class CachingAllocator {
     int node;
     bool operator<(const Key& other) const;
   };
-  using Pool = std::set<Key>;
+  using Pool = std::vector<Key>;  // free blocks in order; short enough that moving beats a tree's nodes
 
   int new_node(Node node);
   Pool& pool_of(const Node& node) { return node.small ? small_pool_ : large_pool_; }
