@@ -98,7 +98,11 @@ void add_search(Parser& parser) {
   command->add_option("--top", options->top, "Plans to list (10)")->check(CLI::PositiveNumber);
   command->add_option("--threads", options->threads, "Threads; the result does not depend on them (one per core)")
       ->check(CLI::PositiveNumber);
-  command->add_option("--time-limit", options->time_limit, "Stop after this time, e.g. 30s, with what was found");
+  auto* limit =
+      command->add_option("--time-limit", options->time_limit, "Stop after this time, e.g. 30s, with what was found");
+  command->add_option("--limit-seconds", options->limit_seconds, "The same as a number of seconds")
+      ->check(CLI::PositiveNumber)
+      ->excludes(limit);
 }
 
 void add_reproduce(Parser& parser) {

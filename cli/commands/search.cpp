@@ -31,6 +31,7 @@ ExitCode search_command(const SearchCommand& options, const Output& output) {
   how.top = options.top;
   how.threads = options.threads;
   if (!options.time_limit.empty()) how.limit = parse_seconds(options.time_limit);
+  if (options.limit_seconds > 0.0) how.limit = Seconds(options.limit_seconds);
   if (::isatty(STDERR_FILENO)) how.progress = show_progress;
   const SearchResult result = search(plan, how);
   output.result(output.json() ? search_json(result) : search_text(result, output.style()));

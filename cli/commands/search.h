@@ -15,8 +15,9 @@ struct SearchCommand {
   std::vector<std::string> overrides;
   std::int64_t devices = 0;  // 0 = as many as the plan has
   int top = 10;
-  int threads = 0;         // 0 = one for each core
-  std::string time_limit;  // "30s"; empty = the whole space
+  int threads = 0;             // 0 = one for each core
+  std::string time_limit;      // "30s"; empty = the whole space
+  double limit_seconds = 0.0;  // the same as a number; 0 = the whole space
 };
 
 /// does_not_fit when no legal plan fits.
