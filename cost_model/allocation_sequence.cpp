@@ -58,7 +58,7 @@ class SequenceBuilder {
     }
     add_states(state_memory(plan, stage_weights(table, chunks)),
                communication_buffers(plan, stage_weights(table, chunks).total()));
-    allocate(constant_bytes(plan), AllocationKind::transient);
+    allocate(constant_bytes(plan), MemoryCategory::transient);
   }
 
   std::vector<Allocation> build() {
@@ -83,11 +83,11 @@ class SequenceBuilder {
     int tokens = -1;
   };
 
-  int allocate(Bytes bytes, AllocationKind kind) {
+  int allocate(Bytes bytes, MemoryCategory category) {
     if (bytes.value <= 0) return -1;
-    sizes_.push_back({bytes, kind});
+    sizes_.push_back({bytes, category});
     const int block = static_cast<int>(sizes_.size()) - 1;
-    sequence_.push_back({true, block, bytes, kind});
+    sequence_.push_back({true, block, bytes, category});
     return block;
   }
   void free(int block) {
@@ -98,19 +98,19 @@ class SequenceBuilder {
 
   /// Master weights and both moments are buffers of their own.
   void add_states(const StateMemory& states, Bytes buffers) {
-    allocate(states.parameters, AllocationKind::parameters);
-    allocate(states.gradients, AllocationKind::gradients);
-    allocate(states.master, AllocationKind::optimizer);
-    allocate((states.optimizer - states.master) / 2, AllocationKind::optimizer);
-    allocate((states.optimizer - states.master) / 2, AllocationKind::optimizer);
-    allocate(buffers, AllocationKind::communication);
+    allocate(states.parameters, MemoryCategory::parameters);
+    allocate(states.gradients, MemoryCategory::gradients);
+    allocate(states.master, MemoryCategory::optimizer);
+    allocate((states.optimizer - states.master) / 2, MemoryCategory::optimizer);
+    allocate((states.optimizer - states.master) / 2, MemoryCategory::optimizer);
+    allocate(buffers, MemoryCategory::communication);
   }
 
   void play(const std::vector<MemoryEvent>& events, std::unordered_map<int, int>& blocks) {
     for (const MemoryEvent& event : events) {
       if (event.allocates) {
         blocks[event.block] =
-            allocate(event.bytes, event.kept ? AllocationKind::activations : AllocationKind::transient);
+            allocate(event.bytes, event.kept ? MemoryCategory::activations : MemoryCategory::transient);
       } else {
         const auto found = blocks.find(event.block);
         if (found == blocks.end()) throw std::logic_error("a section frees a block that it does not hold");
@@ -124,14 +124,14 @@ class SequenceBuilder {
     const auto& sections = chunks_[static_cast<std::size_t>(action.chunk)];
     Live& live = live_[{action.micro_batch, action.chunk}];
     live.sections.resize(sections.size());
-    live.tokens = allocate(micro_batch_bytes(plan_), AllocationKind::activations);
+    live.tokens = allocate(micro_batch_bytes(plan_), MemoryCategory::activations);
     if (sections.empty()) return;
     live.sections[0][sections[0]->input] = allocate(
-        sections[0]->input_bytes, sections[0]->keeps_input ? AllocationKind::activations : AllocationKind::transient);
+        sections[0]->input_bytes, sections[0]->keeps_input ? MemoryCategory::activations : MemoryCategory::transient);
     std::vector<int> gathered(sections.size() + 1, -1);
-    gathered[0] = allocate(sections[0]->gathered, AllocationKind::transient);
+    gathered[0] = allocate(sections[0]->gathered, MemoryCategory::transient);
     for (std::size_t i = 0; i < sections.size(); ++i) {
-      if (i + 1 < sections.size()) gathered[i + 1] = allocate(sections[i + 1]->gathered, AllocationKind::transient);
+      if (i + 1 < sections.size()) gathered[i + 1] = allocate(sections[i + 1]->gathered, MemoryCategory::transient);
       play(sections[i]->forward, live.sections[i]);
       free(gathered[i]);
       if (sections[i]->output < 0) continue;
@@ -153,12 +153,12 @@ class SequenceBuilder {
       return;
     }
     if (sections.back()->output_gradient >= 0)
-      gradient = allocate(sections.back()->output_gradient_bytes, AllocationKind::transient);
-    int gathered = allocate(sections.back()->gathered, AllocationKind::transient);
+      gradient = allocate(sections.back()->output_gradient_bytes, MemoryCategory::transient);
+    int gathered = allocate(sections.back()->gathered, MemoryCategory::transient);
     for (std::size_t i = sections.size(); i-- > 0;) {
       auto& blocks = live.sections[i];
-      const int next = i > 0 ? allocate(sections[i - 1]->gathered, AllocationKind::transient) : -1;
-      const int whole = allocate(sections[i]->whole_gradient, AllocationKind::transient);
+      const int next = i > 0 ? allocate(sections[i - 1]->gathered, MemoryCategory::transient) : -1;
+      const int whole = allocate(sections[i]->whole_gradient, MemoryCategory::transient);
       if (sections[i]->output_gradient >= 0) blocks[sections[i]->output_gradient] = gradient;
       play(sections[i]->backward, blocks);
       free(whole);
@@ -179,24 +179,12 @@ class SequenceBuilder {
   const Plan& plan_;
   std::map<std::pair<Section, bool>, SectionEvents> events_;
   std::vector<std::vector<const SectionEvents*>> chunks_;
-  std::vector<std::pair<Bytes, AllocationKind>> sizes_;
+  std::vector<std::pair<Bytes, MemoryCategory>> sizes_;
   std::vector<Allocation> sequence_;
   std::map<std::pair<int, int>, Live> live_;
 };
 
 }  // namespace
-
-std::string_view name_of(AllocationKind kind) {
-  switch (kind) {
-    case AllocationKind::parameters: return "parameters";
-    case AllocationKind::gradients: return "gradients";
-    case AllocationKind::optimizer: return "optimizer";
-    case AllocationKind::activations: return "activations";
-    case AllocationKind::transient: return "transient";
-    case AllocationKind::communication: return "communication";
-  }
-  throw std::logic_error("unknown kind of allocation");
-}
 
 std::vector<Allocation> allocation_sequence(const Plan& plan, const AttentionWork& work, std::int64_t stage) {
   return SequenceBuilder(plan, work, stage).build();

@@ -4,22 +4,19 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "plan/layer_ops.h"
+#include "plan/memory_category.h"
 #include "plan/plan.h"
 
 namespace reckon {
-
-enum class AllocationKind { parameters, gradients, optimizer, activations, transient, communication };
-std::string_view name_of(AllocationKind kind);
 
 struct Allocation {
   bool allocates = true;
   int block = 0;
   Bytes bytes;
-  AllocationKind kind = AllocationKind::transient;
+  MemoryCategory category = MemoryCategory::transient;
 };
 
 /// The sequence of rank `stage`, up to the schedule's steady state (`micro_batches` beyond it repeat).
@@ -30,7 +27,7 @@ Bytes peak_allocated(const std::vector<Allocation>& sequence);
 /// Segments that PyTorch's caching allocator reserves for the sequence, at their highest.
 Bytes peak_reserved(const std::vector<Allocation>& sequence);
 
-/// Kind of the first allocation that would take the sum above `limit`; nothing if none does.
+/// Category of the first allocation that would take the sum above `limit`; nothing if none does.
 const Allocation* first_refused(const std::vector<Allocation>& sequence, Bytes limit);
 
 }  // namespace reckon

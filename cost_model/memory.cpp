@@ -176,7 +176,7 @@ Verdict memory_verdict(const Plan& resolved, const AttentionWork& work, const st
   }
   const auto sequence = allocation_sequence(resolved, work, worst->stage);
   const Allocation* refused = first_refused(sequence, verdict.limit);
-  verdict.breaks = refused ? std::string(name_of(refused->kind)) : crossing_component(worst->memory, verdict.limit);
+  verdict.breaks = refused ? std::string(name_of(refused->category)) : crossing_component(worst->memory, verdict.limit);
   return verdict;
 }
 

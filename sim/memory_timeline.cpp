@@ -1,6 +1,7 @@
 #include "sim/memory_timeline.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -331,18 +332,6 @@ Bytes peak_reserved(const Plan& plan, const MemoryTimeline& timeline) {
 }
 
 }  // namespace
-
-std::string_view name_of(MemoryCategory category) {
-  switch (category) {
-    case MemoryCategory::parameters: return "parameters";
-    case MemoryCategory::gradients: return "gradients";
-    case MemoryCategory::optimizer: return "optimizer";
-    case MemoryCategory::activations: return "activations";
-    case MemoryCategory::transient: return "transient";
-    case MemoryCategory::communication: return "communication";
-  }
-  throw std::logic_error("name_of: unknown memory category");
-}
 
 MemoryTimeline memory_timeline(const Plan& plan, const PlayedStep& step, std::int64_t stage,
                                const StageMemory& states) {

@@ -2,24 +2,17 @@
 // at the times at which the simulated ops ran, on top of what lives all the time.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "plan/memory_category.h"
 #include "plan/step_profile.h"
 #include "plan/units.h"
 #include "sim/played_step.h"
 
 namespace reckon {
-
-enum class MemoryCategory : std::uint8_t { parameters, gradients, optimizer, activations, transient, communication };
-inline constexpr std::size_t kMemoryCategories = 6;
-std::string_view name_of(MemoryCategory category);
-
-using BytesByCategory = std::array<std::int64_t, kMemoryCategories>;
 
 /// One block allocated or freed.
 struct MemoryChange {

@@ -18,31 +18,18 @@ MemoryAccount& unassigned() {
   return *account;
 }
 
-std::int64_t& at(CategoryBytes& bytes, MemoryCategory category) {
+std::int64_t& at(BytesByCategory& bytes, MemoryCategory category) {
   return bytes[static_cast<std::size_t>(category)];
 }
 
-std::string breakdown(const CategoryBytes& bytes) {
+std::string breakdown(const BytesByCategory& bytes) {
   std::string text;
-  for (int i = 0; i < kMemoryCategories; ++i)
-    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", name_of(static_cast<MemoryCategory>(i)),
-                        bytes[static_cast<std::size_t>(i)]);
+  for (std::size_t i = 0; i < kMemoryCategories; ++i)
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", name_of(static_cast<MemoryCategory>(i)), bytes[i]);
   return text;
 }
 
 }  // namespace
-
-std::string_view name_of(MemoryCategory category) {
-  switch (category) {
-    case MemoryCategory::parameters: return "parameters";
-    case MemoryCategory::gradients: return "gradients";
-    case MemoryCategory::optimizer: return "optimizer";
-    case MemoryCategory::activations: return "activations";
-    case MemoryCategory::transient: return "transient";
-    case MemoryCategory::communication: return "communication";
-  }
-  return "unknown";
-}
 
 void MemoryAccount::book(MemoryCategory category, std::int64_t bytes) {
   const std::lock_guard lock(mutex_);
@@ -72,12 +59,12 @@ void MemoryAccount::move(MemoryCategory from, MemoryCategory to, std::int64_t by
   at(in_use_, to) += bytes;
 }
 
-CategoryBytes MemoryAccount::in_use() const {
+BytesByCategory MemoryAccount::in_use() const {
   const std::lock_guard lock(mutex_);
   return in_use_;
 }
 
-CategoryBytes MemoryAccount::at_peak() const {
+BytesByCategory MemoryAccount::at_peak() const {
   const std::lock_guard lock(mutex_);
   return at_peak_;
 }
@@ -99,7 +86,7 @@ void MemoryAccount::reset_peak() {
 }
 
 StageMemory stage_memory(const MemoryAccount& account) {
-  const CategoryBytes bytes = account.at_peak();
+  const BytesByCategory bytes = account.at_peak();
   const auto of = [&](MemoryCategory category) { return Bytes(bytes[static_cast<std::size_t>(category)]); };
   StageMemory memory;
   memory.parameters = of(MemoryCategory::parameters);

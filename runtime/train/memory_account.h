@@ -2,21 +2,14 @@
 // those at the moment of the highest total: the peak of each category alone never happens at one time.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <mutex>
-#include <string_view>
 
+#include "plan/memory_category.h"
 #include "plan/step_profile.h"
 #include "plan/units.h"
 
 namespace reckon {
-
-enum class MemoryCategory { parameters, gradients, optimizer, activations, transient, communication };
-inline constexpr int kMemoryCategories = 6;
-std::string_view name_of(MemoryCategory category);
-
-using CategoryBytes = std::array<std::int64_t, kMemoryCategories>;
 
 /// Counters of one rank. Outlives every block that is booked on it. Safe to use from several threads.
 class MemoryAccount {
@@ -29,8 +22,8 @@ class MemoryAccount {
   void release(MemoryCategory category, std::int64_t bytes);
   void move(MemoryCategory from, MemoryCategory to, std::int64_t bytes);
 
-  CategoryBytes in_use() const;
-  CategoryBytes at_peak() const;
+  BytesByCategory in_use() const;
+  BytesByCategory at_peak() const;
   Bytes total() const;
   Bytes peak() const;
   /// Starts a new search for the peak from what is in use now.
@@ -39,7 +32,7 @@ class MemoryAccount {
  private:
   mutable std::mutex mutex_;
   std::int64_t limit_, rank_;
-  CategoryBytes in_use_{}, at_peak_{};
+  BytesByCategory in_use_{}, at_peak_{};
   std::int64_t total_ = 0, peak_ = 0;
 };
 

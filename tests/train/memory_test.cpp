@@ -16,7 +16,7 @@ namespace {
 using testing::on_ranks;
 using testing::small_plan;
 
-std::int64_t of(const CategoryBytes& bytes, MemoryCategory category) {
+std::int64_t of(const BytesByCategory& bytes, MemoryCategory category) {
   return bytes[static_cast<std::size_t>(category)];
 }
 
@@ -69,7 +69,7 @@ TEST(CountingAllocator, BooksTensorsOnTheAccountOfTheirThreadUntilTheyAreFreed) 
 }
 
 struct Counted {
-  CategoryBytes at_peak{}, after_step{};
+  BytesByCategory at_peak{}, after_step{};
   Bytes peak;
 };
 
