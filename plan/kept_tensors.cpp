@@ -154,11 +154,12 @@ Bytes micro_batch_bytes(const Plan& plan) {
 
 Bytes constant_bytes(const Plan& plan) {
   const std::int64_t positions = plan.batch.micro_batch * plan.batch.sequence_length / plan.context();
-  if (plan.model.position != Position::rope) return Bytes(4 * positions);
+  const Bytes fixed = Bytes(4 * positions) + plan.memory.workspace;
+  if (plan.model.position != Position::rope) return fixed;
   const ModelSpec& model = plan.model;
   const auto rotated = model.is_mla() ? model.mla.qk_rope_head_dim
                                       : std::llround(static_cast<double>(model.head_dim) * model.rope_fraction);
-  return Bytes(4 * positions + 4 * plan.batch.sequence_length * rotated);
+  return fixed + Bytes(4 * plan.batch.sequence_length * rotated);
 }
 
 ClassPolicy class_policy(const Plan& plan, ActivationClass activation_class, int stage) {

@@ -108,6 +108,7 @@ struct OptimizerSpec {
 
 struct MemorySpec {
   std::optional<Bytes> limit;  // empty = auto: the device's memory minus context
+  Bytes workspace;             // of libraries, held in the allocator for the whole run
 };
 
 struct TrainSpec {

@@ -207,6 +207,9 @@ void add_states(std::vector<PlanKey>& keys) {
       "optimizer.clip_gradient_norm", [](auto& p) -> auto& { return p.optimizer.clip_gradient_norm; }, kNotNegative, "",
       "Largest global gradient norm; 0 = no clipping."));
   keys.push_back(memory_limit());
+  keys.push_back(field(
+      "memory.workspace", [](auto& p) -> auto& { return p.memory.workspace; }, {0, 1e12}, "bytes",
+      "Workspaces of libraries (cuBLAS, Transformer Engine) that lie in the allocator for the whole run."));
 }
 
 void add_train(std::vector<PlanKey>& keys) {

@@ -69,5 +69,13 @@ TEST(LossKernel, Fp32SoftmaxHoldsTwoFp32CopiesAndKeepsOne) {
   EXPECT_EQ((softmax_peak - logits_peak).value, 4LL * 8192 * 128256);
 }
 
+// Positions of 8192 tokens and the rotations of 128 values a position, fp32, are there already.
+TEST(LibraryWorkspace, LiesBesideTheRunsConstants) {
+  Plan plan = llama3_8b(8192);
+  EXPECT_EQ(constant_bytes(plan).value, 4LL * 8192 + 4LL * 8192 * 128);
+  plan.memory.workspace = Bytes(64 << 20);
+  EXPECT_EQ(constant_bytes(plan).value, 4LL * 8192 + 4LL * 8192 * 128 + 67108864);
+}
+
 }  // namespace
 }  // namespace reckon

@@ -81,6 +81,8 @@ void require_executable(const Plan& plan) {
   refuse.add_if(plan.kernels.dropout, "kernels.dropout", "the runtime has no dropout");
   refuse.add_if(plan.kernels.pending_collectives > 0, "kernels.pending_collectives",
                 "the runtime frees what a collective read at once; use 0");
+  refuse.add_if(plan.memory.workspace.value > 0, "memory.workspace",
+                "the runtime's libraries hold no workspace in its allocator; use 0");
   refuse.add_if(plan.gradients.bucket_copies, "gradients.bucket_copies",
                 "the runtime reduces the stored gradients themselves; use false");
   refuse.add_if(is_block_scaled(plan.activations.stored), "activations.stored",
