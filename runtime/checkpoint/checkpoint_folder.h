@@ -1,0 +1,39 @@
+// The folder of a run's checkpoints. While one is being written its folder has another name; renaming makes it
+// complete, and only then `latest` names it and older ones go. So whatever stops the run, the last complete one is
+// intact.
+//
+//   checkpoints/latest              one line: step-00000050
+//   checkpoints/step-00000050/      manifest.json, plan.yaml, rank-00000.safetensors, ...
+//   checkpoints/unfinished-...      being written or removed
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "runtime/checkpoint/checkpoint_manifest.h"
+
+namespace reckon {
+
+/// Makes an empty folder to write the checkpoint of `step` into. Throws RunError.
+std::filesystem::path begin_checkpoint(const std::filesystem::path& checkpoints, std::int64_t step);
+
+/// Completes it: manifest, name, `latest`; then removes all but the newest `keep` (0 = keep all). Everything is on the
+/// disk when it returns. Throws RunError; the checkpoint before is then still the latest.
+void finish_checkpoint(const std::filesystem::path& checkpoints, const std::filesystem::path& unfinished,
+                       const CheckpointManifest& manifest, std::int64_t keep);
+
+/// What was being written when a run ended. Never throws: there may be nothing.
+void remove_unfinished(const std::filesystem::path& checkpoints) noexcept;
+
+/// Complete ones, oldest first.
+std::vector<std::filesystem::path> complete_checkpoints(const std::filesystem::path& checkpoints);
+
+/// The checkpoint that `place` means: a checkpoint itself, or the latest of a run's folder or its checkpoints folder.
+/// Throws ConfigError when there is none.
+std::filesystem::path find_checkpoint(const std::filesystem::path& place);
+
+std::string rank_file(std::int64_t rank);
+
+}  // namespace reckon

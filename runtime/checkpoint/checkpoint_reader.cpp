@@ -1,0 +1,131 @@
+#include "runtime/checkpoint/checkpoint_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plan/errors.h"
+#include "runtime/checkpoint/json_text.h"
+
+namespace reckon {
+namespace {
+
+constexpr const char* kEnding = ".safetensors";
+constexpr std::size_t kMostRuns = std::size_t{1} << 26;  // a region with more is no part that was ever written
+
+[[noreturn]] void refuse(const std::string& file, const std::string& what) {
+  throw ConfigError({{what, file, 0, 0, {}}});
+}
+
+std::string place_text(const StoredPart& part) {
+  const TensorRegion& r = part.region;
+  return Json({part.whole_shape, {r.row, r.rows, r.column, r.columns}, r.first}).dump();
+}
+
+/// Whether the region lies inside a tensor of that shape; no sum or product overflows.
+bool lies_inside(const TensorRegion& r, const std::vector<std::int64_t>& shape) {
+  if (shape.empty() || shape.size() > 2) return false;
+  for (const std::int64_t number : {r.row, r.rows, r.column, r.columns, r.first, r.count, shape[0], shape.back()})
+    if (number < 0 || number > std::int64_t{1} << 40) return false;
+  if (r.columns < 1 || r.row + r.rows > shape[0] || r.column + r.columns > r.whole_columns) return false;
+  const bool short_enough = r.columns == r.whole_columns || static_cast<std::size_t>(r.rows) < kMostRuns;
+  return short_enough && static_cast<double>(r.rows) * static_cast<double>(r.columns) < 9e18 &&
+         r.first + r.count <= r.rows * r.columns;
+}
+
+/// The place that metadata gives, for a stored tensor of `count` elements.
+StoredPart read_place(const std::string& parameter, const std::string& text, std::int64_t count,
+                      const std::string& file) {
+  const auto damaged = [&] { refuse(file, fmt::format("gives no sound place for {}", shown_name(parameter))); };
+  StoredPart part{parameter, {}, {}};
+  const Json json = parse_json(text, file);
+  try {
+    part.whole_shape = json.at(0).get<std::vector<std::int64_t>>();
+    const auto block = json.at(1).get<std::vector<std::int64_t>>();
+    if (block.size() != 4) damaged();
+    part.region = {part.whole_shape.size() == 2 ? part.whole_shape[1] : 1,
+                   block[0],
+                   block[2],
+                   block[1],
+                   block[3],
+                   json.at(2).get<std::int64_t>(),
+                   count};
+  } catch (const Json::exception&) {
+    damaged();
+  }
+  if (!lies_inside(part.region, part.whole_shape)) damaged();
+  return part;
+}
+
+}  // namespace
+
+SafetensorsHeader rank_file_header(const std::vector<StoredPart>& parts, const std::vector<std::string>& states) {
+  SafetensorsHeader header;
+  for (const StoredPart& part : parts) header.metadata[part.parameter] = place_text(part);
+  for (const std::string& state : states)
+    for (const StoredPart& part : parts)
+      header.tensors.push_back({state + "/" + part.parameter, "F32", {part.region.count}, 0, 0});
+  return header;
+}
+
+CheckpointReader::CheckpointReader(const std::filesystem::path& checkpoint)
+    : folder_(checkpoint), manifest_(read_manifest(checkpoint)) {
+  for (const auto& [name, seal] : manifest_.files) {
+    const ReadOnlyFile file(folder_ / name);
+    if (file.size() != seal.bytes)
+      refuse(file.name(), fmt::format("has {} bytes, but the checkpoint was written with {}", file.size(), seal.bytes));
+    if (name.ends_with(kEnding)) add_file(name);
+  }
+}
+
+void CheckpointReader::add_file(const std::string& name) {
+  files_.push_back(std::make_unique<SafetensorsFile>(folder_ / name));
+  for (const StoredTensor& tensor : files_.back()->header().tensors) add_tensor(*files_.back(), tensor);
+}
+
+void CheckpointReader::add_tensor(const SafetensorsFile& file, const StoredTensor& tensor) {
+  const auto slash = tensor.name.find('/');
+  const std::string parameter = slash == std::string::npos ? "" : tensor.name.substr(slash + 1);
+  const auto place = file.header().metadata.find(parameter);
+  if (place == file.header().metadata.end())
+    refuse(file.name(), fmt::format("gives no place for {}", shown_name(tensor.name)));
+  const StoredPart part = read_place(parameter, place->second, tensor.elements(), file.name());
+  const auto [known, is_new] = shapes_.try_emplace(parameter, part.whole_shape);
+  if (!is_new && known->second != part.whole_shape)
+    refuse(file.name(), fmt::format("gives {} another shape than {}; one of them was altered", shown_name(parameter),
+                                    files_.front()->name()));
+  places_[tensor.name].push_back({&file, &tensor, runs_of(part.region)});
+}
+
+bool CheckpointReader::holds(const std::string& state) const {
+  return std::ranges::find(manifest_.states, state) != manifest_.states.end();
+}
+
+void CheckpointReader::verify(std::size_t first, std::size_t stride) const {
+  std::size_t index = 0;
+  for (const auto& [name, seal] : manifest_.files) {
+    const std::filesystem::path file = folder_ / name;
+    if (index++ % stride == first && seal_of(file) != seal)
+      refuse(file.string(), "was altered after it was written: its checksum does not match the checkpoint's manifest");
+  }
+}
+
+void CheckpointReader::read(const std::string& state, const std::string& name, const TensorRegion& region,
+                            std::span<float> into) const {
+  const auto found = places_.find(state + "/" + name);
+  const std::vector<TensorRun> wanted = runs_of(region);
+  std::int64_t filled = 0;
+  for (std::size_t i = 0; found != places_.end() && i < found->second.size(); ++i) {
+    const Place& place = found->second[i];
+    for (const SharedRun& run : shared_runs(place.runs, wanted)) {
+      place.file->read(*place.tensor, run.in_a,
+                       into.subspan(static_cast<std::size_t>(run.in_b), static_cast<std::size_t>(run.count)));
+      filled += run.count;
+    }
+  }
+  if (filled != region.count)
+    refuse(folder_.string(), fmt::format("holds {} of {} elements of the {} of {} that are needed", filled,
+                                         region.count, state, shown_name(name)));
+}
+
+}  // namespace reckon
