@@ -11,6 +11,7 @@
 
 #include "cli/commands/calibrate.h"
 #include "cli/commands/compare.h"
+#include "cli/commands/import.h"
 #include "cli/commands/plan.h"
 #include "cli/commands/reproduce.h"
 #include "cli/commands/run.h"
@@ -180,6 +181,26 @@ void add_calibrate(Parser& parser) {
   add_overrides(command, *options);
 }
 
+void add_import(Parser& parser) {
+  auto [command, options] = add_command<ImportCommand>(
+      parser, "import", "Turn the launch file of another tool into a plan; say what became of each of its fields",
+      "import train.sh --devices 64 --hardware a100-80gb-8x --out plan.yaml", import_command);
+  command
+      ->add_option(
+          "FILE", options->file,
+          "Hugging Face config.json, Megatron-LM script or arguments, DeepSpeed JSON, TorchTitan TOML, nanotron "
+          "or accelerate YAML")
+      ->required();
+  command->add_option("--from", options->kind,
+                      "huggingface, megatron, deepspeed, torchtitan, nanotron or accelerate (found out)");
+  command->add_option("--out", options->out, "Plan file to write (standard output)");
+  command->add_option("--devices", options->devices, "Ranks that run, over what the file says")
+      ->check(CLI::Range(1, 1 << 20).description(""));
+  command->add_option("--hardware", options->hardware, "Name of configs/hardware, or a path (h100-80gb-8x)");
+  command->add_flag("--strict", options->strict, "A field that is not understood is an error");
+  add_overrides(command, *options);
+}
+
 void add_general_options(Parser& parser) {
   CLI::App& app = parser.app;
   app.require_subcommand(0, 1);
@@ -230,6 +251,7 @@ Invocation parse_arguments(int argc, const char* const* argv) {
   add_reproduce(parser);
   add_score(parser);
   add_show(parser);
+  add_import(parser);
   try {
     parser.app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

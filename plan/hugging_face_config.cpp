@@ -312,6 +312,26 @@ void read_gpt_neox(Fields& fields, ModelSpec& model) {
   read_rope(fields, model, 10000.0);
 }
 
+/// Phi 1 to 2: attention and FFN read the same norm; biases everywhere, the head included.
+void read_phi(Fields& fields, ModelSpec& model) {
+  set_gpt_block(model, true);
+  model.hidden = fields.need("hidden_size");
+  model.layers = fields.need("num_hidden_layers");
+  model.heads = fields.need("num_attention_heads");
+  model.kv_heads = fields.get("num_key_value_heads", model.heads);
+  model.vocabulary = fields.need("vocab_size");
+  model.ffn_hidden = fields.need("intermediate_size");
+  model.norm_epsilon = fields.get("layer_norm_eps", 1e-5);
+  model.activation = read_activation(fields, {"hidden_act"}, "gelu_new");
+  model.tied_head = fields.get("tie_word_embeddings", false);
+  model.head_bias = model.parallel_block = true;
+  model.block_norms = 1;
+  if (fields.get("qk_layernorm", false))
+    fields.error("qk_layernorm", "qk_layernorm: norms of queries and keys with bias are not understood");
+  model.rope_fraction = 0.5;
+  read_rope(fields, model, 10000.0);
+}
+
 void read_falcon(Fields& fields, ModelSpec& model) {
   set_gpt_block(model, fields.get("bias", false));
   model.hidden = fields.need("hidden_size");
@@ -410,6 +430,7 @@ constexpr Family kFamilies[] = {{"llama", read_llama},
                                 {"qwen3_moe", read_qwen3_moe},
                                 {"gemma", read_gemma},
                                 {"gemma2", read_gemma2},
+                                {"phi", read_phi},
                                 {"phi3", read_llama},
                                 {"olmo2", read_olmo2},
                                 {"gpt_oss", read_gpt_oss},
@@ -422,17 +443,16 @@ constexpr Family kFamilies[] = {{"llama", read_llama},
                                 {"opt", read_opt},
                                 {"mpt", read_mpt}};
 
-/// What was neither read nor is without influence. A field that says "no" (null, false, 0) asks for nothing.
-std::vector<std::string> unread_fields(const Fields& fields, const YamlValue& document) {
-  std::vector<std::string> names;
-  for (const std::string& name : fields.unused()) {
-    const YamlValue& value = *document.find(name);
-    const bool says_no = value.kind == YamlValue::Kind::null || value.text == "false" || value.text == "0";
-    const bool known = std::find(kWithoutInfluence.begin(), kWithoutInfluence.end(), name) != kWithoutInfluence.end();
-    if (!known && !(value.kind == YamlValue::Kind::null || (value.kind == YamlValue::Kind::scalar && says_no)))
-      names.push_back(name);
-  }
-  return names;
+/// Neither read nor without influence is what is not understood. A field that says "no" (null, false, 0) asks for
+/// nothing.
+HuggingFaceUse use_of(const YamlEntry& entry, const std::vector<std::string>& unused) {
+  if (std::find(unused.begin(), unused.end(), entry.key) == unused.end()) return HuggingFaceUse::read;
+  const YamlValue& value = entry.value;
+  const bool says_no = value.kind == YamlValue::Kind::null ||
+                       (value.kind == YamlValue::Kind::scalar && (value.text == "false" || value.text == "0"));
+  const bool known =
+      std::find(kWithoutInfluence.begin(), kWithoutInfluence.end(), entry.key) != kWithoutInfluence.end();
+  return says_no || known ? HuggingFaceUse::no_influence : HuggingFaceUse::not_understood;
 }
 
 }  // namespace
@@ -448,6 +468,10 @@ std::vector<std::string> known_model_types() {
 }
 
 ModelSpec read_hugging_face_config(const YamlValue& document, const std::string& file) {
+  return read_hugging_face_fields(document, file).model;
+}
+
+HuggingFaceReading read_hugging_face_fields(const YamlValue& document, const std::string& file) {
   std::vector<Diagnostic> errors;
   Fields fields(document, file, errors);
   ModelSpec model;
@@ -464,8 +488,14 @@ ModelSpec read_hugging_face_config(const YamlValue& document, const std::string&
   if (errors.empty())
     for (const Diagnostic& problem : check_model(model)) errors.push_back({problem.message, file, 0, 0, problem.key});
   if (!errors.empty()) throw ConfigError(std::move(errors));
-  model.unread_fields = unread_fields(fields, document);
-  return model;
+  HuggingFaceReading reading;
+  const std::vector<std::string> unused = fields.unused();
+  for (const YamlEntry& entry : document.entries) {
+    reading.fields.push_back({entry.key, entry.line, use_of(entry, unused)});
+    if (reading.fields.back().use == HuggingFaceUse::not_understood) model.unread_fields.push_back(entry.key);
+  }
+  reading.model = std::move(model);
+  return reading;
 }
 
 }  // namespace reckon

@@ -25,22 +25,6 @@ Json scalar_json(const YamlValue& value) {
   return value.quoted ? Json(value.text) : plan_value_json(value.text);
 }
 
-Json tree_json(const YamlValue& value) {
-  switch (value.kind) {
-    case YamlValue::Kind::null: return nullptr;
-    case YamlValue::Kind::scalar: return scalar_json(value);
-    case YamlValue::Kind::sequence: {
-      Json list = Json::array();
-      for (const YamlValue& item : value.items) list.push_back(tree_json(item));
-      return list;
-    }
-    case YamlValue::Kind::mapping: break;
-  }
-  Json object = Json::object();
-  for (const YamlEntry& entry : value.entries) object[entry.key] = tree_json(entry.value);
-  return object;
-}
-
 /// The way back. A text that would read as something else in YAML was quoted there.
 YamlValue yaml_tree(const Json& json) {
   if (json.is_null()) return {};
@@ -60,6 +44,22 @@ YamlValue yaml_tree(const Json& json) {
 }
 
 }  // namespace
+
+Json tree_json(const YamlValue& value) {
+  switch (value.kind) {
+    case YamlValue::Kind::null: return nullptr;
+    case YamlValue::Kind::scalar: return scalar_json(value);
+    case YamlValue::Kind::sequence: {
+      Json list = Json::array();
+      for (const YamlValue& item : value.items) list.push_back(tree_json(item));
+      return list;
+    }
+    case YamlValue::Kind::mapping: break;
+  }
+  Json object = Json::object();
+  for (const YamlEntry& entry : value.entries) object[entry.key] = tree_json(entry.value);
+  return object;
+}
 
 Json plan_json(const Plan& plan) {
   return tree_json(parse_yaml(write_plan(plan), "the resolved plan"));

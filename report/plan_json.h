@@ -6,9 +6,13 @@
 #include <vector>
 
 #include "plan/load_plan.h"
+#include "plan/yaml_document.h"
 #include "report/checked_json.h"
 
 namespace reckon {
+
+/// A tree as JSON: mappings as objects, unquoted scalars by what they look like.
+Json tree_json(const YamlValue& value);
 
 Json plan_json(const Plan& plan);
 Plan read_plan_json(const CheckedJson& json, const ConfigPaths& paths);

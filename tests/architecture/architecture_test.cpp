@@ -35,6 +35,7 @@ const std::map<std::string, Folders> kMayInclude = {
 const std::vector<std::pair<std::string, Folders>> kExternal = {
     {"CLI/", {"cli"}},
     {"yaml-cpp/", {"plan"}},
+    {"toml++/", {"plan/exchange"}},
     {"Eigen/", {"cost_model"}},
     {"nlohmann/", {"report", "runtime/checkpoint", "tests"}},
     {"mpi.h", {"runtime/comm", "tests"}},
