@@ -2,7 +2,11 @@
 //
 // Routed experts: rows are sent to the ranks that own their experts (all-to-all over the expert group), gathered over
 // the tensor group where experts are split inside, multiplied, and sent back. Routing weights scale the activation, so
-// the way back is a plain sum. Token counts are those of a balanced router.
+// the way back is a plain sum. Token counts are those of the busiest rank (parallel.expert_imbalance), whose experts share
+// them evenly.
+#include <algorithm>
+#include <cmath>
+
 #include "plan/op_list_builder.h"
 
 namespace reckon {
@@ -54,19 +58,26 @@ Routing add_router(OpListBuilder& builder, int input) {
   return {probabilities, indices};
 }
 
-/// Rows in expert order on the ranks that own the experts.
+/// Rows in expert order on the busiest of the ranks that own the experts.
 struct Dispatched {
   int rows = 0, weights = 0;    // tensors: [D, h], routing weight of each row
   std::int64_t exchanged = 0;   // D: rows of this tensor rank's share
   std::int64_t multiplied = 0;  // rows that the local experts multiply
 };
 
+/// Rows that the busiest rank receives where the mean is `rows`; at most all rows of the expert group.
+std::int64_t busiest_rows(const OpListBuilder& builder, std::int64_t rows) {
+  const auto ranks = static_cast<double>(builder.shape.expert);
+  const double ratio = std::min(builder.plan.parallel.expert_imbalance, ranks);
+  return static_cast<std::int64_t>(std::ceil(static_cast<double>(rows) * ratio));
+}
+
 Dispatched add_dispatch(OpListBuilder& builder, int input, Routing routing) {
   const LocalShape& s = builder.shape;
   const std::int64_t chosen = builder.model().moe.experts_per_token;
   Dispatched d;
-  d.exchanged = s.rows * chosen;
-  d.multiplied = s.tokens * chosen;
+  d.exchanged = busiest_rows(builder, s.rows * chosen);
+  d.multiplied = busiest_rows(builder, s.tokens * chosen);
   d.rows = builder.tensor("expert_input", ActivationClass::expert_input, d.exchanged * s.hidden);
   d.weights = builder.tensor32("routing_weights", ActivationClass::router, d.exchanged);
   const Bytes sent = builder.bytes(d.exchanged * s.hidden);

@@ -40,6 +40,7 @@ struct ParallelSpec {
   std::int64_t data = 1, pipeline = 1, tensor = 1;
   bool sequence = false;  // Megatron sequence parallelism within the tensor group
   std::int64_t ulysses = 1, ring = 1, expert = 1;
+  double expert_imbalance = 1.0;  // tokens of the busiest expert rank / mean
   int zero = 0;
   std::int64_t zero_group = 0;  // ranks a shard is spread over; 0 = auto: all of data x context
   ScheduleKind schedule = ScheduleKind::one_forward_one_backward;

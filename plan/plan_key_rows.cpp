@@ -63,6 +63,9 @@ void add_parallel(std::vector<PlanKey>& keys) {
       "parallel.expert", [](auto& p) -> auto& { return p.parallel.expert; }, kDegree, "ranks",
       "Ranks of data x context that the routed experts are spread over."));
   keys.push_back(field(
+      "parallel.expert_imbalance", [](auto& p) -> auto& { return p.parallel.expert_imbalance; }, {1, 1e6}, "ratio",
+      "Tokens that the busiest expert rank receives over the mean; a rank never receives more than there are."));
+  keys.push_back(field(
       "parallel.zero", [](auto& p) -> auto& { return p.parallel.zero; }, {0, 3}, "stage",
       "What is sharded over replicas: 0 nothing, 1 optimizer states, 2 also gradients, 3 also parameters."));
   keys.push_back(field_or_auto(

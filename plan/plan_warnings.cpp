@@ -32,6 +32,9 @@ void about_parallelism(const Plan& plan, Warnings& warnings) {
                     "zero 1 avoids that",
                     parallel.zero, parallel.pipeline, plan.micro_batches()));
   }
+  if (parallel.expert_imbalance > 1 && parallel.expert == 1) {
+    warnings.push_back("parallel.expert_imbalance has no effect at expert 1: one rank holds all experts");
+  }
   if (parallel.schedule == ScheduleKind::interleaved && parallel.pipeline == 1) {
     warnings.push_back(fmt::format("parallel.schedule {} has no effect at pipeline 1: there is one stage",
                                    name_of(parallel.schedule)));

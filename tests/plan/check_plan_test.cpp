@@ -255,6 +255,7 @@ TEST(PlanWarnings, NameOptionsWithoutEffect) {
   expect_has(warnings({"parallel.zero=1"}), "parallel.zero 1 has no effect at data 1");
   EXPECT_EQ(warnings({"parallel.zero=1", "parallel.ring=2"}), "");  // states are shared over data x context
   expect_has(warnings({"parallel.zero_group=1"}), "parallel.zero_group 1 has no effect at zero 0");
+  expect_has(warnings({"parallel.expert_imbalance=1.5"}), "parallel.expert_imbalance has no effect at expert 1");
   expect_has(warnings({"parallel.schedule=interleaved"}), "parallel.schedule interleaved has no effect at pipeline 1");
   expect_has(warnings({"parallel.zero=3", "parallel.data=2", "parallel.pipeline=2"}),
              "after each of the 8 micro-batches");

@@ -172,6 +172,19 @@ TEST(LayerOps, ExpertsMultiplyEveryRowAsOftenAsItIsRouted) {
   EXPECT_EQ(op_named(list, "shared_gate_up").gemm.n, 2 * 48);
 }
 
+// 128 rows on average; 1.3 times as many are 166.4. Two ranks exchange 256 rows in all, so 3 times the mean cannot be.
+TEST(LayerOps, TheBusiestExpertRankReceivesMoreRows) {
+  Plan plan = small_moe();
+  const auto busiest_rows = [&plan](double imbalance) {
+    plan.parallel.expert_imbalance = imbalance;
+    const OpList list = section_ops(plan, Section::moe_layer, single_document_work(plan));
+    return op_named(list, "combine").forward_collectives.front().bytes.value / (32 * 2);
+  };
+  EXPECT_EQ(busiest_rows(1.0), 128);
+  EXPECT_EQ(busiest_rows(1.3), 167);
+  EXPECT_EQ(busiest_rows(3.0), 256);
+}
+
 TEST(LayerOps, LatentAttentionReplacesTheQkvProduct) {
   const OpList list = dense(small_mla());
   const auto list_names = names(list);
