@@ -57,7 +57,8 @@ class SequenceBuilder {
       chunks_.push_back(std::move(sections));
     }
     add_states(state_memory(plan, stage_weights(table, chunks)),
-               communication_buffers(plan, stage_weights(table, chunks).total()));
+               communication_buffers(plan, stage_weights(table, chunks).total()) +
+                   held_messages(plan, plan.batch.micro_batch, stage));
     allocate(constant_bytes(plan), MemoryCategory::transient);
   }
 

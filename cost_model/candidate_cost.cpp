@@ -203,8 +203,9 @@ bool CandidateModel::fit_stage(const Candidate& candidate, const Sharing& sharin
   }
   const WeightElements weights = stage_elements(sharing, sum.embedding, sum.dense, sum.moe, sum.head);
   const StateMemory states = state_memory(sharing.plan, weights);
-  const std::int64_t fixed =
-      states.total().value + sharing.communicators.value + communication_buffers(sharing.plan, weights.total()).value;
+  const std::int64_t fixed = states.total().value + sharing.communicators.value +
+                             communication_buffers(sharing.plan, weights.total()).value +
+                             held_messages(sharing.plan, candidate.micro_batch, stage).value;
   const auto refuse = [&](std::string_view component) {
     cost.breaks = component;
     return false;

@@ -106,8 +106,8 @@ WeightElements stage_weights(const SectionTable& table, const std::vector<ChunkR
   return sum;
 }
 
-StagePeak stage_peak(const Plan& plan, const SectionTable& table, const std::vector<ChunkRuns>& chunks,
-                     const std::vector<SchedulePoint>& points) {
+StagePeak stage_peak(const Plan& plan, const SectionTable& table, std::int64_t stage,
+                     const std::vector<ChunkRuns>& chunks, const std::vector<SchedulePoint>& points) {
   const ChunkWalk walk(plan, table);
   std::vector<ChunkMemory> memory;
   for (const ChunkRuns& runs : chunks) memory.push_back(walk.walk(runs));
@@ -123,7 +123,8 @@ StagePeak stage_peak(const Plan& plan, const SectionTable& table, const std::vec
     raise(highest, moment);
   }
   const WeightElements weights = stage_weights(table, chunks);
-  return {state_memory(plan, weights), highest.kept, highest.transient, communication_buffers(plan, weights.total())};
+  return {state_memory(plan, weights), highest.kept, highest.transient,
+          communication_buffers(plan, weights.total()) + held_messages(plan, plan.batch.micro_batch, stage)};
 }
 
 }  // namespace reckon

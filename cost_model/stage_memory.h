@@ -41,8 +41,8 @@ struct StagePeak {
   Bytes allocated() const { return states.total() + activations + transient + communication; }
 };
 
-StagePeak stage_peak(const Plan& plan, const SectionTable& table, const std::vector<ChunkRuns>& chunks,
-                     const std::vector<SchedulePoint>& points);
+StagePeak stage_peak(const Plan& plan, const SectionTable& table, std::int64_t stage,
+                     const std::vector<ChunkRuns>& chunks, const std::vector<SchedulePoint>& points);
 
 /// Weights of the rank that runs these chunks.
 WeightElements stage_weights(const SectionTable& table, const std::vector<ChunkRuns>& chunks);

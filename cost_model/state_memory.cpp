@@ -73,4 +73,14 @@ Bytes communication_buffers(const Plan& plan, std::int64_t elements) {
   return reduction_buffers(plan, elements) + (sequence ? plan.kernels.pending_collectives : 0) * tensor;
 }
 
+Bytes held_messages(const Plan& plan, std::int64_t micro_batch, std::int64_t stage) {
+  const ParallelSpec& parallel = plan.parallel;
+  if (!plan.hardware.device.is_cpu || parallel.pipeline == 1) return Bytes(0);
+  const bool wraps = parallel.chunks > 1;  // the last stage sends to the first one's next chunk
+  const int directions = (wraps || stage + 1 < parallel.pipeline ? 1 : 0) + (wraps || stage > 0 ? 1 : 0);
+  const std::int64_t share = parallel.sequence ? parallel.tensor : 1;
+  const std::int64_t tokens = micro_batch * plan.batch.sequence_length / plan.context() / share;
+  return directions * storage_bytes({tensor_format(plan)}, tokens * plan.model.hidden);
+}
+
 }  // namespace reckon

@@ -49,4 +49,8 @@ Bytes reduction_buffers(const Plan& plan, std::int64_t elements);
 /// the host is up to a launch queue ahead of it. None in a pipeline, where the host waits for each neighbour's tensor.
 Bytes communication_buffers(const Plan& plan, std::int64_t elements);
 
+/// The last message to the next and to the previous pipeline stage: this project's runtime (CPUs) keeps each until the
+/// next one is sent, and has room for it from the start. [micro_batch * tokens, hidden] each.
+Bytes held_messages(const Plan& plan, std::int64_t micro_batch, std::int64_t stage);
+
 }  // namespace reckon

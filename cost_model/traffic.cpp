@@ -10,6 +10,7 @@
 #include "plan/kept_tensors.h"
 #include "plan/parameter_layout.h"
 #include "plan/rank_grid.h"
+#include "plan/replicated_weights.h"
 
 namespace reckon {
 
@@ -29,7 +30,12 @@ class Counter {
 
   void add(Traffic& traffic, Collective collective, Group group, double bytes, double calls,
            NumberFormat format) const {
-    const std::int64_t ranks = grid_.size(group);
+    add_over(traffic, collective, group, grid_.size(group), bytes, calls, format);
+  }
+
+  /// Over `ranks` of the group's ranks.
+  void add_over(Traffic& traffic, Collective collective, Group group, std::int64_t ranks, double bytes, double calls,
+                NumberFormat format) const {
     if (ranks <= 1 || bytes <= 0.0 || calls <= 0.0) return;
     Amount& amount =
         traffic[{std::string(name_of(group)), std::string(name_of(collective)), std::string(name_of(format))}];
@@ -110,6 +116,22 @@ void add_states(const Plan& plan, const Counter& counter, LocalWeights weights, 
               format);
 }
 
+/// Gradients of weights that tensor ranks hold alike, after the last micro-batch's backward.
+void add_replicated(const Plan& plan, const Counter& counter, std::int64_t stage, Traffic& traffic) {
+  const auto add = [&](Section section, std::int64_t count) {
+    if (count == 0) return;
+    for (const ReplicatedSum& sum : replicated_sums(plan, section))
+      counter.add_over(traffic, Collective::all_reduce, Group::tensor, sum.ranks, static_cast<double>(sum.bytes.value),
+                       static_cast<double>(count), NumberFormat::fp32);
+  };
+  for (const ChunkLayers& layers : chunk_layers(plan, stage)) {
+    add(Section::embedding, layers.embedding);
+    add(Section::dense_layer, layers.dense);
+    add(Section::moe_layer, layers.moe);
+    add(Section::head, layers.head);
+  }
+}
+
 void add_messages(const Plan& plan, const Counter& counter, std::int64_t stage, Traffic& traffic) {
   if (plan.parallel.pipeline == 1) return;
   const std::int64_t tokens = plan.batch.micro_batch * plan.batch.sequence_length / plan.context();
@@ -137,6 +159,7 @@ std::vector<TrafficEntry> step_traffic(const Plan& plan, const OpTimes& times) {
     for (const ChunkLayers& layers : chunk_layers(plan, stage))
       add_layers(counter, times, layers, stage, static_cast<double>(plan.micro_batches()), traffic);
     add_states(plan, counter, stage_weights(plan, elements, stage), traffic);
+    add_replicated(plan, counter, stage, traffic);
     add_messages(plan, counter, stage, traffic);
     if (stage == 0 || stage + 1 == plan.parallel.pipeline)
       counter.add(traffic, Collective::all_reduce, Group::embedding,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/rank_grid.h"
+#include "plan/replicated_weights.h"
 #include "sim/task_writer.h"
 
 namespace reckon {
@@ -241,6 +242,7 @@ class StageBuilder {
     if (plan_.parallel.zero < 2 && times_.gradient_reduce[static_cast<std::size_t>(stage_)].value > 0.0)
       count_gradients(stage_weights_, buckets());
     write_.wait_for(last_bucket_);
+    count_replicated();
     const bool holds_tied_table = stage_ == 0 || stage_ == plan_.parallel.pipeline - 1;
     if (times_.tied_table_reduce.value > 0.0 && holds_tied_table)
       write_.blocking(kWorld, kEmbeddingPort, labels_.of("embedding.all_reduce"), times_.tied_table_reduce);
@@ -290,6 +292,15 @@ class StageBuilder {
     if (exchange && plan_.parallel.zero == 0)
       count(Group::gradient, Collective::all_gather, plan_.gradients.wire, calls,
             bytes_sent_per_rank(Collective::all_gather, bytes, ranks));
+  }
+
+  /// Gradients of weights that tensor ranks hold alike.
+  void count_replicated() {
+    for (const auto& sections : graph_.chunks)
+      for (const StageSection& section : sections)
+        for (const ReplicatedSum& sum : replicated_sums(plan_, section.kind))
+          count(Group::tensor, Collective::all_reduce, NumberFormat::fp32, 1,
+                bytes_sent_per_rank(Collective::all_reduce, sum.bytes, static_cast<int>(sum.ranks)));
   }
 
   void count_parameters(std::int64_t weights) {

@@ -30,8 +30,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kResults[] = {"measured.json", "comparison.json", "simulated.json", "predicted.json",
-                                    "trace.json",    "report.html",     "error.json",     "metrics.jsonl"};
+constexpr const char* kResults[] = {"measured.json",  "comparison.json", "simulated.json",
+                                    "predicted.json", "trace.json",      "report.html",
+                                    "error.json",     "metrics.jsonl",   "simulated_trace.json"};
 
 std::vector<std::string> overrides_of(const RunOptions& options) {
   std::vector<std::string> overrides = options.overrides;
@@ -104,7 +105,7 @@ Predictions write_predictions(const Plan& plan, const fs::path& folder) {
   write_file(folder / "predicted.json", profile_json(predicted));
   const Simulation simulation = simulate_step(predicted, estimate_op_times(plan));
   write_file(folder / "simulated.json", profile_json(simulation.profile));
-  write_trace_file(simulation, folder / "trace.json");
+  write_trace_file(simulation, folder / "simulated_trace.json");
   return {predicted, simulation.profile};
 }
 

@@ -11,6 +11,7 @@
 #include "cost_model/model_flops.h"
 #include "plan/errors.h"
 #include "plan/load_plan.h"
+#include "report/measured_trace.h"
 #include "report/profile_json.h"
 #include "report/write_file.h"
 #include "runtime/comm/make_communicator.h"
@@ -80,6 +81,9 @@ void run_as_reporter(const Plan& plan, const RankOptions& options, Communicator&
       metrics.write(step);
       progress.show(step);
     };
+    observer.on_trace = [&](const std::vector<RankTrace>& traces) {
+      write_file(options.out / "trace.json", measured_trace_json(traces));
+    };
     profile = train(plan, world, tokens, observer);
   }
   add_flops(profile);
@@ -95,6 +99,7 @@ void train_command(const RankOptions& options, const std::function<void()>& befo
   std::signal(SIGTERM, remember_signal);
   std::signal(SIGINT, remember_signal);
   TrainObserver observer;
+  observer.times_ops = !options.untimed;
   observer.stop_requested = [] { return stop_signal != 0; };
   const CommunicatorOptions communication{plan.train.timeout, true, tell_failure};
   before_ranks_start();

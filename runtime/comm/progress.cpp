@@ -8,9 +8,14 @@
 namespace reckon {
 namespace {
 
-// A ring usually comes soon; yielding until then is an order of magnitude faster than a sleep and lets ranks that share
-// this core run. After that the rank sleeps.
+// A ring usually comes soon; looking for it until then is an order of magnitude faster than a sleep. After that the
+// rank sleeps. Each look yields the core: where nobody else wants it, it is back at once. Where it is not, somebody
+// else runs here, a time slice has gone by, and looking costs more than it saves: a thread that slept is put back to
+// work before one that only yielded. Such a rank sleeps at once for a while, longer each time it finds its core wanted
+// again.
 constexpr std::int64_t kSpinNanoseconds = 60000;
+constexpr std::int64_t kSlowYieldNanoseconds = 50000;
+constexpr std::int64_t kLeastCrowdedNanoseconds = 20000000, kMostCrowdedNanoseconds = 1000000000;
 constexpr double kPatienceSeconds = 0.05;  // before the first look at whether the peers still live
 
 constexpr double kLookSeconds = 1e-3;  // between looks of the thread while calls are made
@@ -125,10 +130,18 @@ bool Progress::poll(ActiveCall& call) {
 }
 
 void Progress::sleep_until_rung(std::uint32_t seen, std::int64_t spin_until) {
+  std::int64_t now = monotonic_nanoseconds();
   while (bell_.rings.load(std::memory_order_acquire) == seen) {
-    if (monotonic_nanoseconds() >= spin_until) return bell_.sleep_caller(seen, sleep_seconds_);
+    if (now >= spin_until || now < crowded_until_) return bell_.sleep_caller(seen, sleep_seconds_);
     sched_yield();
+    const std::int64_t back = monotonic_nanoseconds();
+    if (back - now > kSlowYieldNanoseconds) {
+      crowded_for_ = std::clamp(2 * crowded_for_, kLeastCrowdedNanoseconds, kMostCrowdedNanoseconds);
+      crowded_until_ = back + crowded_for_;
+    }
+    now = back;
   }
+  if (now >= crowded_until_) crowded_for_ = 0;
 }
 
 void Progress::check_overdue(ActiveCall& call) {

@@ -80,7 +80,8 @@ class Progress {
   Doorbell& bell_;
   Seconds timeout_;
   std::atomic<double> sleep_seconds_{0.1};
-  std::mutex engine_;  // held while calls are advanced
+  std::int64_t crowded_until_ = 0, crowded_for_ = 0;  // nanoseconds; the caller's: its core is wanted by others
+  std::mutex engine_;                                 // held while calls are advanced
   std::vector<std::shared_ptr<ActiveCall>> active_;
   std::mutex entrance_;
   std::vector<std::shared_ptr<ActiveCall>> entering_;

@@ -9,6 +9,7 @@
 
 #include "plan/parameters.h"
 #include "plan/pipeline_schedule.h"
+#include "runtime/train/exchange_text.h"
 #include "runtime/train/input/executable.h"
 #include "runtime/train/statistics.h"
 #include "runtime/train/virtual_stage.h"
@@ -65,7 +66,8 @@ std::string encode(const RankReport& report) {
   std::ostringstream out;
   out.precision(17);
   const StageMemory& m = report.memory;
-  out << report.rank << '\t' << report.stage << '\t' << report.waiting << '\t' << report.in_flight;
+  out << report.rank << '\t' << report.stage << '\t' << report.waiting << '\t' << report.bubble << '\t'
+      << report.in_flight;
   for (const Bytes bytes :
        {m.parameters, m.gradients, m.optimizer, m.activations, m.transient, m.communication, m.peak_allocated})
     out << '\t' << bytes.value;
@@ -82,7 +84,7 @@ RankReport decode(const std::string& text) {
   RankReport report;
   StageMemory& m = report.memory;
   std::size_t components = 0, entries = 0;
-  in >> report.rank >> report.stage >> report.waiting >> report.in_flight;
+  in >> report.rank >> report.stage >> report.waiting >> report.bubble >> report.in_flight;
   for (Bytes* bytes :
        {&m.parameters, &m.gradients, &m.optimizer, &m.activations, &m.transient, &m.communication, &m.peak_allocated})
     in >> bytes->value;
@@ -149,26 +151,17 @@ RankReport rank_report(RankTrainer& trainer, int rank, const MemoryAccount& acco
   report.in_flight = trainer.peak_in_flight();
   report.memory = stage_memory(account);
   report.time = time_components(trainer.timer().names(), steps);
-  for (const TimeComponent& component : report.time)
+  for (const TimeComponent& component : report.time) {
     if (component.component == "waiting") report.waiting = component.exposed_seconds.value;
+    if (component.component == "bubble") report.bubble = component.exposed_seconds.value;
+  }
   for (GroupCalls* group : trainer.groups().all()) add_traffic(*group, counted_steps, report.traffic);
   return report;
 }
 
 std::vector<RankReport> exchange_reports(Communicator& world, const RankReport& own) {
-  const std::string text = encode(own);
-  std::vector<std::int64_t> sizes(static_cast<std::size_t>(world.size()));
-  const std::vector<std::int64_t> size{static_cast<std::int64_t>(text.size())};
-  world.all_gather(view(size), view(sizes)).wait();
-  std::vector<std::uint8_t> all(static_cast<std::size_t>(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0})));
-  const std::vector<std::uint8_t> bytes(text.begin(), text.end());
-  world.all_gather(view(bytes), view(all), sizes).wait();
   std::vector<RankReport> reports;
-  auto begin = all.begin();
-  for (const std::int64_t count : sizes) {
-    reports.push_back(decode(std::string(begin, begin + count)));
-    begin += count;
-  }
+  for (const std::string& text : exchange_text(world, encode(own))) reports.push_back(decode(text));
   return reports;
 }
 
@@ -181,6 +174,8 @@ StepProfile measured_profile(const Plan& plan, const std::vector<RankReport>& re
   profile.parameters = count_parameters(plan.model);
   profile.active_parameters = count_active_parameters(plan.model);
   profile.step = step_summary(plan, seconds);
+  for (const RankReport& report : reports)
+    profile.step.bubble_fraction += report.bubble / profile.step.seconds.value / static_cast<double>(reports.size());
   const auto awaited = std::min_element(reports.begin(), reports.end(), [](const RankReport& a, const RankReport& b) {
     return a.waiting < b.waiting;  // the rank that others wait for
   });

@@ -14,6 +14,7 @@ namespace reckon {
 struct RankReport {
   std::int64_t rank = 0, stage = 0;
   double waiting = 0;  // median seconds of a step spent waiting for other ranks
+  double bubble = 0;   // median seconds of a step spent waiting for other pipeline stages
   double in_flight = 0;
   StageMemory memory;
   std::vector<TimeComponent> time;

@@ -1,8 +1,16 @@
 #include "runtime/train/step_timer.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace reckon {
+namespace {
+
+std::int64_t nanoseconds(std::chrono::steady_clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
+}  // namespace
 
 StepTimer::StepTimer() : waiting_(component("waiting")), other_(component("other")) {
   running_ = other_;
@@ -20,22 +28,29 @@ double& StepTimer::grow(std::vector<double>& values, Component component) {
   return values[component];
 }
 
+void StepTimer::book(Component component, Clock::time_point until) {
+  grow(exposed_, component) += std::chrono::duration<double>(until - border_).count();
+  spans_.push_back({component, nanoseconds(border_), nanoseconds(until)});
+  border_ = until;
+}
+
 StepTimer::Component StepTimer::enter(Component component) {
-  const Clock::time_point now = Clock::now();
-  grow(exposed_, running_) += std::chrono::duration<double>(now - border_).count();
-  border_ = now;
+  if (!borders_) return other_;
+  book(running_, Clock::now());
   return std::exchange(running_, component);
 }
 
 void StepTimer::begin_step() {
   exposed_.clear();
   busy_.clear();
+  spans_.clear();
+  messages_.clear();
   step_start_ = border_ = Clock::now();
   running_ = other_;
 }
 
 StepTimes StepTimer::end_step() {
-  enter(other_);
+  book(running_, Clock::now());
   StepTimes times;
   times.seconds = std::chrono::duration<double>(border_ - step_start_).count();
   exposed_.resize(names_.size(), 0.0);
@@ -47,15 +62,21 @@ StepTimes StepTimer::end_step() {
 }
 
 void StepTimer::wait(Handle& handle, Component component, Component idle) {
-  OperationTime time;
-  {
-    const Span span(*this, component);
-    time = handle.wait();
-  }
-  const double blocked = std::min(time.exposed_waiting.value, grow(exposed_, component));
-  grow(exposed_, component) -= blocked;
-  grow(exposed_, idle) += blocked;
+  const Span span(*this, component);
+  const OperationTime time = handle.wait();
+  if (!borders_) return;
+  const auto blocked =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time.exposed_waiting.value));
+  book(idle, std::min(border_ + blocked, Clock::now()));
   add_busy(component, time.moving.value);
+}
+
+void StepTimer::note_message(std::int64_t peer, bool forward, bool sends) {
+  if (borders_) messages_.push_back({peer, forward, sends, nanoseconds(Clock::now())});
+}
+
+RankTrace StepTimer::trace() const {
+  return {0, 0, names_, spans_, messages_};
 }
 
 }  // namespace reckon

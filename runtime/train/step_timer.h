@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plan/rank_trace.h"
 #include "plan/units.h"
 #include "runtime/comm/handle.h"
 
@@ -30,6 +31,9 @@ class StepTimer {
   Component component(std::string_view name);
   const std::vector<std::string>& names() const { return names_; }
 
+  /// Without borders everything counts as "other": for measuring what timing itself costs.
+  void without_borders() { borders_ = false; }
+
   void begin_step();
   StepTimes end_step();
 
@@ -37,6 +41,11 @@ class StepTimer {
   /// peer has come, to `idle` ("waiting" unless said otherwise).
   void wait(Handle& handle, Component component, Component idle);
   void wait(Handle& handle, Component component) { wait(handle, component, waiting_); }
+
+  /// Notes one side of a message with rank `peer` for the trace.
+  void note_message(std::int64_t peer, bool forward, bool sends);
+  /// The spans and messages since begin_step, on this rank's own clock.
+  RankTrace trace() const;
 
   class Span {
    public:
@@ -54,14 +63,18 @@ class StepTimer {
   using Clock = std::chrono::steady_clock;
   /// Books the time since the last border on the running component, and makes `component` the running one.
   Component enter(Component component);
+  void book(Component component, Clock::time_point until);
   void add_busy(Component component, double seconds) { grow(busy_, component) += seconds; }
   static double& grow(std::vector<double>& values, Component component);
 
   std::map<std::string, Component, std::less<>> index_;
   std::vector<std::string> names_;
   std::vector<double> exposed_, busy_;
+  std::vector<TraceSpan> spans_;
+  std::vector<TraceMessage> messages_;
   Clock::time_point step_start_, border_;
   Component running_, waiting_, other_;
+  bool borders_ = true;
 };
 
 }  // namespace reckon

@@ -3,6 +3,8 @@
 #include <ctime>
 #include <vector>
 
+#include "runtime/train/clock_offset.h"
+#include "runtime/train/exchange_traces.h"
 #include "runtime/train/input/executable.h"
 #include "runtime/train/rank_report.h"
 #include "runtime/train/rank_scope.h"
@@ -24,6 +26,8 @@ StepProfile train(const Plan& plan, Communicator& world, const TokenStream& toke
   const RankScope scope(account);
   RankTrainer trainer(plan, world, tokens);
   for (GroupCalls* group : trainer.groups().all()) group->communicator().reset_traffic();
+  if (!observer.times_ops) trainer.timer().without_borders();
+  const std::int64_t offset = clock_offset(world);
   std::vector<StepTimes> timed;
   std::vector<double> seconds;
   std::int64_t done = 0;
@@ -46,6 +50,11 @@ StepProfile train(const Plan& plan, Communicator& world, const TokenStream& toke
                         static_cast<double>(plan.batch.global_batch * plan.batch.sequence_length) / shared[0],
                         account.peak().value});
   }
+  RankTrace trace = trainer.timer().trace();
+  trace.rank = world.rank();
+  trace.stage = trainer.groups().coordinates.pipeline;
+  const std::vector<RankTrace> traces = exchange_traces(world, trace, offset);
+  if (world.rank() == 0) observer.on_trace(traces);
   return measured_profile(plan, exchange_reports(world, rank_report(trainer, world.rank(), account, timed, done)),
                           seconds);
 }

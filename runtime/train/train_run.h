@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "plan/plan.h"
+#include "plan/rank_trace.h"
 #include "plan/step_profile.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/train/input/token_stream.h"
@@ -22,6 +24,8 @@ struct StepMetrics {
 };
 
 struct TrainObserver {
+  std::function<void(const std::vector<RankTrace>&)> on_trace = [](const auto&) {};  // rank 0, of the last step
+  bool times_ops = true;  // false: the step as a whole only, to measure what timing its parts costs
   std::function<void(const StepMetrics&)> on_step = [](const StepMetrics&) {};  // called on rank 0
   std::function<bool()> stop_requested = [] { return false; };                  // any rank's wish ends the run for all
 };

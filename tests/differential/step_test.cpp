@@ -85,7 +85,9 @@ TEST(ClosedFormAgainstSimulator, TrafficIsEqual) {
       if (closed.group != "tensor" && closed.group != "pipeline") continue;
       bool found = false;
       for (const TrafficEntry& simulated : simulation.profile.traffic) {
-        if (simulated.group != closed.group || simulated.collective != closed.collective) continue;
+        if (simulated.group != closed.group || simulated.collective != closed.collective ||
+            simulated.dtype != closed.dtype)
+          continue;
         found = true;
         EXPECT_EQ(simulated.calls, closed.calls) << closed.group << " " << closed.collective;
         EXPECT_EQ(simulated.bytes_per_rank, closed.bytes_per_rank) << closed.group << " " << closed.collective;

@@ -111,6 +111,73 @@ TEST(PipelineSchedule, OneForwardOneBackwardOfTwoStagesByHand) {
             (std::vector<Action>{f(0), b(0), f(1), b(1), f(2), b(2)}));
 }
 
+/// Plays a schedule in which a rank sends its next message in a direction only when the last one has been taken.
+class MessagePlay {
+ public:
+  MessagePlay(ScheduleKind kind, int stages, int chunks, int micro_batches) : stages_(stages), chunks_(chunks) {
+    for (int stage = 0; stage < stages; ++stage)
+      ranks_.push_back({pipeline_actions(kind, stages, stage, chunks, micro_batches), 0, false, {0, 0}, {0, 0}});
+  }
+
+  /// Actions left on all ranks when nobody can go on.
+  std::size_t play() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (int stage = 0; stage < stages_; ++stage)
+        while (advance(stage)) moved = true;
+    }
+    std::size_t left = 0;
+    for (const Rank& rank : ranks_) left += rank.actions.size() - rank.next;
+    return left;
+  }
+
+ private:
+  struct Rank {
+    std::vector<Action> actions;
+    std::size_t next = 0;
+    bool has_input = false;
+    int sent[2] = {0, 0}, taken[2] = {0, 0};  // forward, backward
+  };
+
+  bool advance(int stage) {
+    Rank& rank = ranks_[static_cast<std::size_t>(stage)];
+    if (rank.next == rank.actions.size()) return false;
+    const Action& action = rank.actions[rank.next];
+    const int way = action.kind == ActionKind::forward ? 0 : 1, step = way == 0 ? 1 : -1;
+    const int virtual_stage = action.chunk * stages_ + stage, last = stages_ * chunks_ - 1;
+    const Rank& before = ranks_[static_cast<std::size_t>((stage - step + stages_) % stages_)];
+    const Rank& after = ranks_[static_cast<std::size_t>((stage + step + stages_) % stages_)];
+    const bool receives = virtual_stage != (way == 0 ? 0 : last), sends = virtual_stage != (way == 0 ? last : 0);
+    if (receives && !rank.has_input) {
+      if (before.sent[way] == rank.taken[way]) return false;
+      ++rank.taken[way];
+      rank.has_input = true;
+    }
+    if (sends) {
+      if (after.taken[way] < rank.sent[way]) return false;
+      ++rank.sent[way];
+    }
+    rank.has_input = false;
+    ++rank.next;
+    return true;
+  }
+
+  int stages_, chunks_;
+  std::vector<Rank> ranks_;
+};
+
+TEST(PipelineSchedule, OneUntakenMessageADirectionNeverStopsIt) {
+  for (int stages = 2; stages <= 8; ++stages)
+    for (int micro_batches = 1; micro_batches <= 3 * stages; ++micro_batches) {
+      EXPECT_EQ(MessagePlay(ScheduleKind::gpipe, stages, 1, micro_batches).play(), 0U) << stages << micro_batches;
+      EXPECT_EQ(MessagePlay(ScheduleKind::one_forward_one_backward, stages, 1, micro_batches).play(), 0U)
+          << stages << " stages, " << micro_batches << " micro-batches";
+      for (int chunks = 2; micro_batches % stages == 0 && chunks <= 4; ++chunks)
+        EXPECT_EQ(MessagePlay(ScheduleKind::interleaved, stages, chunks, micro_batches).play(), 0U)
+            << stages << " stages, " << micro_batches << " micro-batches, " << chunks << " chunks";
+    }
+}
+
 TEST(PipelineSchedule, IllegalSchedulesAreRefusedWithTheRule) {
   EXPECT_THROW(pipeline_actions(ScheduleKind::one_forward_one_backward, 4, 0, 2, 8), RuleError);
   EXPECT_THROW(pipeline_actions(ScheduleKind::interleaved, 4, 0, 2, 6), RuleError);

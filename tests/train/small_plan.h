@@ -35,15 +35,23 @@ inline Plan small_plan() {
 }
 
 /// Runs `body` on every rank as a thread of its own, with its own memory account.
-inline void on_ranks(const Plan& plan,
-                     const std::function<void(RankTrainer& trainer, int rank, MemoryAccount& account)>& body) {
+using RankBody = std::function<void(RankTrainer& trainer, int rank, MemoryAccount& account, Communicator& world)>;
+
+inline void on_ranks(const Plan& plan, const RankBody& body) {
   const TokenStream tokens(plan);
   run_ranks_as_threads(static_cast<int>(plan.world_size()), {}, [&](Communicator& world) {
     // Never destroyed: tests keep tensors that are booked on it.
     MemoryAccount& account = *new MemoryAccount(plan.memory.limit.value_or(Bytes(0)), world.rank());
     const RankScope scope(account);
     RankTrainer trainer(plan, world, tokens);
-    body(trainer, world.rank(), account);
+    body(trainer, world.rank(), account, world);
+  });
+}
+
+inline void on_ranks(const Plan& plan,
+                     const std::function<void(RankTrainer& trainer, int rank, MemoryAccount& account)>& body) {
+  on_ranks(plan, [&](RankTrainer& trainer, int rank, MemoryAccount& account, Communicator&) {
+    body(trainer, rank, account);
   });
 }
 

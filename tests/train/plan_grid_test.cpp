@@ -1,0 +1,259 @@
+// Every line of plan_grid.txt, executed on threads in FP32, against three expected values: one rank that computes the
+// same (loss, gradients, weights after five steps), a second run (equal to the bit), and the prediction (peak bytes of
+// every stage and category, calls and bytes of every collective).
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "cost_model/predict.h"
+#include "plan/load_plan.h"
+#include "runtime/train/input/executable.h"
+#include "runtime/train/rank_report.h"
+#include "tests/train/small_plan.h"
+
+namespace reckon {
+namespace {
+
+using testing::on_ranks;
+
+constexpr int kSteps = 5;
+
+constexpr const char* kBasePlan = R"(
+reckon: 1
+model: {name: grid, layers: 4, hidden: 16, ffn_hidden: 24, heads: 4, kv_heads: 2, head_dim: 4, vocabulary: 37}
+hardware:
+  name: cores
+  device: {name: core, memory: 1 GiB, memory_bandwidth: 10 GB/s, is_cpu: true, peak: {fp32: 50 GFLOP/s}}
+  devices_per_node: 16
+  intra_node: {bandwidth: 5 GB/s, latency: 5us}
+  inter_node: {bandwidth: 5 GB/s, latency: 5us}
+batch: {sequence_length: 12, micro_batch: 1, global_batch: 8}
+precision: {compute: fp32}
+train: {steps: 10}
+)";
+
+struct GridLine {
+  std::string name;
+  std::vector<std::string> keys;
+};
+
+void PrintTo(const GridLine& line, std::ostream* out) {
+  *out << line.name;
+  for (const std::string& key : line.keys) *out << " " << key;
+}
+
+std::vector<GridLine> grid_lines() {
+  std::ifstream file(std::string(RECKON_SOURCE_DIR) + "/tests/train/plan_grid.txt");
+  std::vector<GridLine> lines;
+  for (std::string text; std::getline(file, text);) {
+    std::istringstream words(text);
+    GridLine line;
+    if (!(words >> line.name) || line.name.starts_with('#')) continue;
+    for (std::string key; words >> key;) line.keys.push_back(key);
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+/// Says how a step is executed, not what it computes.
+bool is_about_execution(const std::string& key) {
+  return key.starts_with("parallel.") || key.starts_with("activations.") || key.starts_with("gradients.") ||
+         key.starts_with("batch.micro_batch=");
+}
+
+Plan plan_with(const std::vector<std::string>& keys) {
+  Plan plan = parse_plan(kBasePlan, "the base plan", keys, {});
+  if (const auto broken = check_plan(plan); !broken.empty()) throw std::invalid_argument(broken.front().message);
+  require_executable(plan);
+  return resolve(plan);
+}
+
+struct Outcome {
+  std::vector<double> losses, norms;
+  std::map<std::string, at::Tensor> gradients, weights;  // whole tensors; gradients of the first step
+  StepProfile measured;
+};
+
+/// Puts a rank's slice into the whole tensor.
+void place(std::map<std::string, at::Tensor>& whole, const LocalParameter& parameter, const at::Tensor& slice) {
+  const std::vector<std::int64_t>& shape = parameter.whole.shape;
+  at::Tensor& target = whole[parameter.whole.name];
+  if (!target.defined()) target = at::zeros(shape, slice.options());
+  const std::int64_t dimension = parameter.whole.split == Split::columns ? 1 : 0;
+  const bool is_whole = parameter.whole.split == Split::replicated;
+  const std::int64_t first = is_whole ? 0 : parameter.first;
+  const std::int64_t count = std::min(slice.size(dimension), shape[static_cast<std::size_t>(dimension)] - first);
+  if (count > 0) target.narrow(dimension, first, count).copy_(slice.narrow(dimension, 0, count));
+}
+
+/// The flat buffers of all model parts, put together from what each rank holds of them.
+class FlatBuffers {
+ public:
+  void add(RankTrainer& trainer, const at::Tensor& buffer, bool sharded) {
+    const std::lock_guard lock(mutex_);
+    const Coordinates& at = trainer.groups().coordinates;
+    const ParameterLayout& layout = trainer.parameters().layout();
+    auto& [flat, kept_layout] = parts_[{at.pipeline, at.tensor}];
+    if (!flat.defined()) flat = at::zeros({layout.padded_elements}, buffer.options());
+    kept_layout = layout;
+    const std::int64_t count = sharded ? layout.shard_elements : layout.padded_elements;
+    const std::int64_t first = sharded ? trainer.groups().shard->rank() * count : 0;
+    flat.narrow(0, first, count).copy_(buffer.size(0) == count ? buffer : buffer.narrow(0, first, count));
+  }
+  std::map<std::string, at::Tensor> whole() const {
+    std::map<std::string, at::Tensor> tensors;
+    for (const auto& [place_of_part, part] : parts_)
+      for (const LocalParameter& parameter : part.second.parameters)
+        place(tensors, parameter,
+              part.first.narrow(0, parameter.offset, parameter.elements()).view(parameter.local_shape));
+    return tensors;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::pair<at::Tensor, ParameterLayout>> parts_;
+};
+
+/// What the test copies is booked apart from what the run needs.
+MemoryAccount& account_of_the_test() {
+  static MemoryAccount& account = *new MemoryAccount;
+  return account;
+}
+
+Outcome train(const Plan& plan) {
+  Outcome outcome;
+  FlatBuffers gradients, weights;
+  const bool shards = plan.parallel.zero > 0 && zero_shards(plan.parallel) > 1;
+  on_ranks(plan, [&](RankTrainer& trainer, int rank, MemoryAccount& account, Communicator& world) {
+    std::vector<StepTimes> times;
+    for (GroupCalls* group : trainer.groups().all()) group->communicator().reset_traffic();
+    for (int s = 0; s < kSteps; ++s) {
+      trainer.timer().begin_step();
+      StepResult step = trainer.forward_backward(s);
+      if (s == 0) {
+        const AccountScope scope(account_of_the_test());
+        gradients.add(trainer, trainer.parameters().gradients(), shards);
+      }
+      trainer.update(s, step);
+      times.push_back(trainer.timer().end_step());
+      if (rank != 0) continue;
+      outcome.losses.push_back(step.loss);
+      outcome.norms.push_back(step.gradient_norm);
+    }
+    const StepProfile measured =
+        measured_profile(plan, exchange_reports(world, rank_report(trainer, rank, account, times, kSteps)), {1.0});
+    if (rank == 0) outcome.measured = measured;
+    const AccountScope scope(account_of_the_test());
+    weights.add(trainer, trainer.parameters().weights(), plan.parallel.zero > 2 && shards);
+  });
+  outcome.gradients = gradients.whole();
+  outcome.weights = weights.whole();
+  return outcome;
+}
+
+/// The same computation on one rank; lines that compute the same share it.
+const Outcome& reference_of(const std::vector<std::string>& keys) {
+  static std::map<std::vector<std::string>, Outcome> known;
+  std::vector<std::string> computed;
+  std::copy_if(keys.begin(), keys.end(), std::back_inserter(computed),
+               [](const std::string& key) { return !is_about_execution(key); });
+  std::sort(computed.begin(), computed.end());
+  const auto found = known.find(computed);
+  return found != known.end() ? found->second : known.emplace(computed, train(plan_with(computed))).first->second;
+}
+
+double largest(const at::Tensor& tensor) {
+  return tensor.abs().max().item<double>();
+}
+
+double largest(const std::map<std::string, at::Tensor>& tensors) {
+  double most = 0;
+  for (const auto& [name, tensor] : tensors) most = std::max(most, largest(tensor));
+  return most;
+}
+
+class PlanGrid : public ::testing::TestWithParam<GridLine> {
+ protected:
+  Plan plan_ = plan_with(GetParam().keys);
+};
+
+// Sharded sums differ from whole ones by the order of FP32 additions only, and AdamW divides by the gradient's own
+// size, so that the smallest gradients decide how far weights move apart.
+TEST_P(PlanGrid, ComputesWhatOneRankComputesAndRepeatsToTheBit) {
+  const Outcome got = train(plan_), again = train(plan_);
+  const Outcome& expected = reference_of(GetParam().keys);
+  for (std::size_t step = 0; step < kSteps; ++step) {
+    EXPECT_NEAR(got.losses[step], expected.losses[step], 1e-5 * expected.losses[step]) << "step " << step;
+    EXPECT_NEAR(got.norms[step], expected.norms[step], 1e-4 * expected.norms[step]) << "step " << step;
+  }
+  ASSERT_EQ(got.gradients.size(), expected.gradients.size());
+  // A key bias shifts all scores of a query alike, which the softmax takes back: its gradient is rounding and nothing
+  // else, and so is what SGD makes of it.
+  const double rounding = 0x1p-24 * largest(expected.gradients);
+  const double rounding_of_weights = 0x1p-24 * largest(expected.weights);
+  for (const auto& [name, gradient] : expected.gradients)
+    EXPECT_LT(largest(got.gradients.at(name) - gradient), std::max(1e-5 * largest(gradient), rounding)) << name;
+  ASSERT_EQ(got.weights.size(), expected.weights.size());
+  for (const auto& [name, weight] : expected.weights)
+    EXPECT_LT(largest(got.weights.at(name) - weight), std::max(1e-4 * largest(weight), rounding_of_weights)) << name;
+
+  EXPECT_EQ(got.losses, again.losses);
+  EXPECT_EQ(got.norms, again.norms);
+  for (const auto& [name, gradient] : got.gradients) EXPECT_TRUE(at::equal(gradient, again.gradients.at(name))) << name;
+  for (const auto& [name, weight] : got.weights) EXPECT_TRUE(at::equal(weight, again.weights.at(name))) << name;
+}
+
+TEST_P(PlanGrid, NeedsThePredictedBytesOfEveryStageAndCategory) {
+  const StepProfile measured = train(plan_).measured, predicted = predict(plan_);
+  ASSERT_EQ(measured.stages.size(), predicted.stages.size());
+  for (std::size_t stage = 0; stage < measured.stages.size(); ++stage) {
+    const StageMemory &m = measured.stages[stage].memory, &p = predicted.stages[stage].memory;
+    const auto expect_equal = [stage](const char* category, Bytes counted, Bytes expected) {
+      EXPECT_EQ(counted.value, expected.value) << category << " of stage " << stage;
+    };
+    expect_equal("parameters", m.parameters, p.parameters);
+    expect_equal("gradients", m.gradients, p.gradients);
+    expect_equal("optimizer states", m.optimizer, p.optimizer);
+    expect_equal("activations", m.activations, p.activations);
+    expect_equal("transients", m.transient, p.transient);
+    expect_equal("communication buffers", m.communication, p.communication);
+    expect_equal("peak", m.peak_allocated, p.peak_allocated);
+    EXPECT_EQ(measured.stages[stage].in_flight, predicted.stages[stage].in_flight) << "stage " << stage;
+  }
+}
+
+using TrafficTable = std::map<std::tuple<std::string, std::string, std::string>, std::pair<std::int64_t, std::int64_t>>;
+
+TrafficTable table_of(const std::vector<TrafficEntry>& entries) {
+  TrafficTable table;
+  for (const TrafficEntry& entry : entries)
+    table[{entry.group, entry.collective, entry.dtype}] = {entry.calls, entry.bytes_per_rank};
+  return table;
+}
+
+std::string text_of(const TrafficTable& table) {
+  std::ostringstream text;
+  for (const auto& [key, amount] : table)
+    text << "\n  " << std::get<0>(key) << " " << std::get<1>(key) << " " << std::get<2>(key) << ": " << amount.first
+         << " calls, " << amount.second << " bytes";
+  return text.str();
+}
+
+TEST_P(PlanGrid, SendsThePredictedCallsAndBytes) {
+  const TrafficTable measured = table_of(train(plan_).measured.traffic), predicted = table_of(predict(plan_).traffic);
+  EXPECT_TRUE(measured == predicted) << "measured" << text_of(measured) << "\npredicted" << text_of(predicted);
+}
+
+INSTANTIATE_TEST_SUITE_P(Plans, PlanGrid, ::testing::ValuesIn(grid_lines()),
+                         [](const auto& instance) { return instance.param.name; });
+
+}  // namespace
+}  // namespace reckon
