@@ -1,6 +1,7 @@
 #include "cli/arguments.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -11,6 +12,7 @@
 
 #include "cli/commands/calibrate.h"
 #include "cli/commands/compare.h"
+#include "cli/commands/export.h"
 #include "cli/commands/import.h"
 #include "cli/commands/plan.h"
 #include "cli/commands/reproduce.h"
@@ -201,6 +203,15 @@ void add_import(Parser& parser) {
   add_overrides(command, *options);
 }
 
+void add_export(Parser& parser) {
+  auto [command, options] = add_command<ExportCommand>(
+      parser, "export", "Write a plan as the arguments or file of another tool; name what that tool cannot be told",
+      "export llama2-70b-128xa100 --to megatron --out train.sh", export_command);
+  add_plan_arguments(command, *options);
+  command->add_option("--to", options->target, fmt::format("{}", fmt::join(export_targets(), ", ")))->required();
+  command->add_option("--out", options->out, "File to write (standard output)");
+}
+
 void add_general_options(Parser& parser) {
   CLI::App& app = parser.app;
   app.require_subcommand(0, 1);
@@ -252,6 +263,7 @@ Invocation parse_arguments(int argc, const char* const* argv) {
   add_score(parser);
   add_show(parser);
   add_import(parser);
+  add_export(parser);
   try {
     parser.app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

@@ -71,4 +71,9 @@ std::string import_text(const ForeignPlan& imported) {
   return text;
 }
 
+std::string export_json(const std::string& target, const ForeignFile& file) {
+  const Json document = {{"schema", "reckon.export/1"}, {"target", target}, {"text", file.text}, {"lost", file.lost}};
+  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace reckon

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "plan/exchange/export_plan.h"
 #include "plan/exchange/foreign_plan.h"
 
 namespace reckon {
@@ -11,5 +12,7 @@ namespace reckon {
 /// `plan_text`: the plan file as it was written.
 std::string import_json(const ForeignPlan& imported, const std::string& plan_text);
 std::string import_text(const ForeignPlan& imported);
+
+std::string export_json(const std::string& target, const ForeignFile& file);
 
 }  // namespace reckon

@@ -232,15 +232,24 @@ class MegatronReader {
   void read_context() {
     if (context_ == 1) return in_.ignore({"--cp-comm-type"}, "there is no context parallelism");
     const std::string kind = in_.text_or({"--cp-comm-type"}, "parallel.ring", "p2p");
-    if (kind == "a2a") {
-      in_.set("parallel.ulysses", context_);
-    } else {
-      in_.set("parallel.ring", context_);
-      in_.set("documents.placement", std::string_view("zigzag"));
-      if (kind != "p2p")
-        in_.not_understood("--cp-comm-type",
-                           fmt::format("{} is read as p2p: key/value blocks pass around the ring", kind));
+    const SourceField* levels = in_.find("--hierarchical-context-parallel-sizes");
+    std::int64_t ulysses = kind == "a2a" ? context_ : 1;
+    if (kind == "a2a+p2p" && levels != nullptr && levels->value.items.size() == 2) {
+      const std::vector<std::int64_t> sizes =
+          numbers_in(levels->value.items[0].text + " " + levels->value.items[1].text);
+      if (sizes.size() != 2 || sizes[0] * sizes[1] != context_)
+        return in_.contradiction(levels->key, fmt::format("{} must multiply to {} = {}", in_.called(levels->key),
+                                                          in_.called("--context-parallel-size"), context_));
+      ulysses = sizes[0];
+      plan_.used.push_back({levels->key, "", levels->line, "parallel.ulysses", "inside; the ring outside"});
+    } else if (kind != "p2p" && kind != "a2a") {
+      in_.not_understood("--cp-comm-type",
+                         fmt::format("{} is read as p2p: key/value blocks pass around the ring", kind));
     }
+    if (ulysses > 1) in_.set("parallel.ulysses", ulysses);
+    if (ulysses == context_) return;
+    in_.set("parallel.ring", context_ / ulysses);
+    in_.set("documents.placement", std::string_view("zigzag"));
   }
 
   /// Ranks: --devices, else what the launcher starts; the data parallel size is what is left.

@@ -5,31 +5,12 @@
 #include <algorithm>
 
 #include "plan/exchange/foreign_reader.h"
+#include "plan/exchange/torchtitan_flavors.h"
 #include "plan/yaml_reader.h"
 
 namespace reckon {
 
 namespace {
-
-struct Flavor {
-  std::string_view name, flavor, model;  // model: a name of configs/models
-  std::int64_t layers;
-};
-
-constexpr Flavor kFlavors[] = {{"llama3", "8B", "llama3.1-8b", 32},
-                               {"llama3", "70B", "llama3.1-70b", 80},
-                               {"llama3", "405B", "llama3.1-405b", 126},
-                               {"llama2", "7B", "llama2-7b", 32},
-                               {"llama2", "13B", "llama2-13b", 40},
-                               {"llama2", "70B", "llama2-70b", 80},
-                               {"deepseek_v3", "16B", "deepseek-v2-lite", 27},
-                               {"deepseek_v3", "671B", "deepseek-v3", 61},
-                               {"qwen3", "0.6B", "qwen3-0.6b", 28},
-                               {"qwen3", "1.7B", "qwen3-1.7b", 28},
-                               {"qwen3", "8B", "qwen3-8b", 36},
-                               {"qwen3", "32B", "qwen3-32b", 64},
-                               {"qwen3", "30B-A3B", "qwen3-30b-a3b", 48},
-                               {"qwen3", "235B-A22B", "qwen3-235b-a22b", 94}};
 
 class TorchTitanReader {
  public:
@@ -50,9 +31,10 @@ class TorchTitanReader {
   void read_model() {
     const std::string name = in_.text({"model.name"}, "model").value_or("llama3");
     const std::string flavor = in_.text_or({"model.flavor"}, "model", "debugmodel");
-    const Flavor* found = std::find_if(std::begin(kFlavors), std::end(kFlavors),
-                                       [&](const Flavor& one) { return one.name == name && one.flavor == flavor; });
-    if (found != std::end(kFlavors)) {
+    const TorchTitanFlavor* found =
+        std::find_if(std::begin(kTorchTitanFlavors), std::end(kTorchTitanFlavors),
+                     [&](const TorchTitanFlavor& one) { return one.name == name && one.flavor == flavor; });
+    if (found != std::end(kTorchTitanFlavors)) {
       layers_ = found->layers;
       return in_.set("model", found->model);
     }
@@ -72,7 +54,7 @@ class TorchTitanReader {
                                      {"vocabulary", 2048},
                                      {"rope_theta", 500000}})
       in_.set(fmt::format("model.{}", key), std::int64_t{value});
-    in_.set("model.name", std::string_view("torchtitan-debug"));
+    in_.set("model.name", kTorchTitanDebugModel);
   }
 
   std::int64_t degree(Names names, std::string_view plan_key) {
