@@ -138,6 +138,9 @@ void keep_earlier_samples(HardwareSpec& hardware, const fs::path& file) {
   keep_others(hardware.time.gemm_samples, earlier->time.gemm_samples, [](const GemmSample& a, const GemmSample& b) {
     return a.batch == b.batch && a.m == b.m && a.n == b.n && a.k == b.k && a.pass == b.pass && a.format == b.format;
   });
+  keep_others(hardware.time.collectives, earlier->time.collectives, [](const CollectiveFit& a, const CollectiveFit& b) {
+    return a.collective == b.collective && a.ranks_per_node == b.ranks_per_node && a.nodes == b.nodes;
+  });
   const auto shapes = earlier->provenance.find("shapes");
   if (shapes != earlier->provenance.end()) hardware.provenance["shapes"] = shapes->second;
 }
@@ -166,6 +169,21 @@ std::string reason_to_calibrate_for(const fs::path& plan, const std::vector<std:
   return known ? "" : "the shapes of this plan were not measured yet";
 }
 
+namespace {
+
+/// One a core, as a run's ranks compute: more than cores take turns.
+std::int64_t measuring_ranks(const CalibrationOptions& options, const std::string& hardware) {
+  const std::int64_t cores = std::max(1u, std::thread::hardware_concurrency());
+  if (options.ranks > 0) return options.ranks;
+  if (options.plan.empty()) return cores;
+  auto overrides = options.overrides;
+  if (!hardware.empty()) overrides.push_back(hardware);
+  return std::min(load_checked_plan(options.plan, overrides, find_configs()).world_size(), cores);
+}
+
+}  // namespace
+
+/// Over MPI, as runs are: moving bytes between processes takes longer than between threads of one.
 HardwareSpec calibrate(const CalibrationOptions& options, const Output& output) {
   const fs::path program = require_rank_program("calibration");
   if (options.out.empty()) throw ConfigError("neither XDG_CACHE_HOME nor HOME is set; name the file with --out FILE");
@@ -176,7 +194,6 @@ HardwareSpec calibrate(const CalibrationOptions& options, const Output& output) 
 
   const TemporaryFile measured(fmt::format("{}.{}.measured.yaml", options.out.string(), ::getpid()));
   std::vector<std::string> command = {program, "calibrate", "--out", measured.path};
-  if (options.ranks > 0) command.insert(command.end(), {"--ranks", fmt::format("{}", options.ranks)});
   if (options.quick) command.emplace_back("--quick");
   if (!options.plan.empty()) command.insert(command.end(), {"--plan", options.plan});
   command.insert(command.end(), options.overrides.begin(), options.overrides.end());
@@ -188,7 +205,11 @@ HardwareSpec calibrate(const CalibrationOptions& options, const Output& output) 
   }
 
   output.note("measuring this machine" + std::string(options.quick ? " (quick)" : ""));
-  const ProcessEnd end = run_process(rank_processes(Backend::threads, 1, command));
+  const std::int64_t ranks = measuring_ranks(options, for_local ? "hardware=" + stand_in.path.string() : "");
+  const Backend backend = ranks > 1 && can_start_mpi() ? Backend::mpi : Backend::threads;
+  command.insert(command.end(),
+                 {"--ranks", fmt::format("{}", ranks), "--backend", backend == Backend::mpi ? "mpi" : "threads"});
+  const ProcessEnd end = run_process(rank_processes(backend, ranks, command));
   if (end.exit_code != 0 || end.interrupted_by) throw_rank_failure("calibration", end, {});
   HardwareSpec hardware = load_hardware(measured.path.string(), find_configs());
   for (const auto& [fact, value] : machine_facts()) hardware.provenance[fact] = value;

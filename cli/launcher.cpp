@@ -51,6 +51,10 @@ std::optional<LauncherPlace> enclosing_launcher() {
   return std::nullopt;
 }
 
+bool can_start_mpi() {
+  return is_installed("mpirun") && !enclosing_launcher();
+}
+
 ProcessSpec rank_processes(Backend backend, std::int64_t ranks, const std::vector<std::string>& rank_command) {
   // One thread a rank: ranks share the cores, and spinning OpenMP threads would take them from each other.
   // With RECKON_STARTED_BY_RUN a rank leaves its error in a file for us to tell, instead of telling it itself.

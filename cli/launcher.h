@@ -20,6 +20,9 @@ struct LauncherPlace {
 /// Empty when no launcher started us.
 std::optional<LauncherPlace> enclosing_launcher();
 
+/// Whether we can start ranks over MPI: mpirun is installed and we do not run under a launcher.
+bool can_start_mpi();
+
 enum class Backend { threads, mpi, nccl };
 
 /// `reckon-rank` with these arguments, once per rank: one process for threads, `mpirun -n ranks` otherwise. Throws

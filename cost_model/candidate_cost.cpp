@@ -6,6 +6,7 @@
 #include "cost_model/memory.h"
 #include "cost_model/op_cost.h"
 #include "cost_model/stage_work.h"
+#include "plan/core_sharing.h"
 #include "plan/pipeline_schedule.h"
 
 namespace reckon {
@@ -27,10 +28,8 @@ std::int64_t in_flight(const Candidate& candidate, std::int64_t stage, std::int6
 }
 
 double overlapped_seconds(const Plan& plan, double compute, double communication) {
-  const TimeConstants& time = plan.hardware.time;
-  return overlapped(Seconds(compute), Seconds(communication), time.overlap_compute_slowdown,
-                    time.overlap_communication_slowdown)
-      .value;
+  const OverlapSlowdown slowdown = overlap_slowdown(plan);
+  return overlapped(Seconds(compute), Seconds(communication), slowdown.compute, slowdown.communication).value;
 }
 
 /// A run of equal sections inside a chunk.

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "cost_model/op_cost.h"
+#include "cost_model/scaled_times.h"
 #include "cost_model/state_cost.h"
+#include "plan/core_sharing.h"
 #include "plan/parameter_layout.h"
 #include "plan/rank_grid.h"
 #include "plan/step_documents.h"
@@ -149,7 +151,8 @@ OpTimes estimate_op_times(const Plan& plan, const AttentionWork& work) {
   times.tied_table_reduce = tied_table_time(plan, layouts, elements);
   times.quantize_per_byte =
       Seconds(plan.hardware.time.memory_bound.bytes_factor / plan.hardware.device.memory_bandwidth.value);
-  return times;
+  const double sharing = core_sharing(plan);
+  return sharing > 1.0 ? scaled(std::move(times), {sharing, sharing}) : times;
 }
 
 }  // namespace reckon

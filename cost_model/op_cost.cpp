@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cost_model/gemm_cost.h"
+#include "plan/core_sharing.h"
 
 namespace reckon {
 
@@ -65,12 +66,17 @@ Seconds gemm_seconds(const Plan& plan, const Op& op, Pass pass, OpTime& time) {
   return cost.seconds + memory_bound_cost(hardware, hardware.time.memory_bound, bytes).seconds;
 }
 
+/// Measured while as many ranks computed as the plan has at a time; otherwise with another number of them.
 const OpSample* sample_of(const Plan& plan, const Op& op) {
   if (plan.hardware.time.op_samples.empty()) return nullptr;
-  const std::string key = shape_key(op);
-  for (const OpSample& sample : plan.hardware.time.op_samples)
-    if (sample.op == op.name && sample.shape == key && sample.format == plan.precision.compute) return &sample;
-  return nullptr;
+  const std::string shape = shape_key(op), key = measured_shape(op, ranks_at_once(plan));
+  const OpSample* other = nullptr;
+  for (const OpSample& sample : plan.hardware.time.op_samples) {
+    if (sample.op != op.name || sample.format != plan.precision.compute || !sample.shape.starts_with(shape)) continue;
+    if (sample.shape == key) return &sample;
+    if (sample.shape == shape || sample.shape[shape.size()] == ',') other = &sample;
+  }
+  return other;
 }
 
 void time_gemm(const Plan& plan, const Op& op, OpTime& time) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "plan/core_sharing.h"
 #include "plan/kept_tensors.h"
 #include "plan/parameter_layout.h"
 #include "plan/pipeline_schedule.h"
@@ -21,8 +22,8 @@ std::string collective_name(const CollectiveCall& call) {
 class Links {
  public:
   explicit Links(const Plan& plan) : plan_(plan), grid_(plan.parallel) {
-    rules_.compute_slowdown = plan.hardware.time.overlap_compute_slowdown;
-    rules_.transfer_slowdown = plan.hardware.time.overlap_communication_slowdown;
+    rules_.compute_slowdown = overlap_slowdown(plan).compute;
+    rules_.transfer_slowdown = overlap_slowdown(plan).communication;
     rules_.background_between_nodes = between_nodes(Group::gradient);
   }
   bool between_nodes(Group group) const { return grid_.layout(group, plan_.hardware.devices_per_node).nodes > 1; }

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "plan/core_sharing.h"
 #include "plan/rank_grid.h"
 #include "sim/streams.h"
 
@@ -38,8 +39,7 @@ class ClusterBuilder {
     scenario.communicator_of_port.assign(cluster_.ranks.size() * kPorts, -1);
     scenario.link_capacities.assign(cluster_.ranks.size() * kLinksPerRank, 1.0);
     if (!plan_.sim.free_overlap)
-      scenario.overlap = {plan_.hardware.time.overlap_compute_slowdown,
-                          plan_.hardware.time.overlap_communication_slowdown};
+      scenario.overlap = {overlap_slowdown(plan_).compute, overlap_slowdown(plan_).communication};
     constexpr std::array<std::pair<Group, Port>, 6> kGroups = {{{Group::tensor, kTensorPort},
                                                                 {Group::ulysses, kUlyssesPort},
                                                                 {Group::ring, kRingPort},

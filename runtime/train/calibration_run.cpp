@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "plan/core_sharing.h"
 #include "runtime/comm/measure_collective.h"
 #include "runtime/train/fit_collective.h"
 #include "runtime/train/ops/matrix_product.h"
@@ -36,7 +37,8 @@ struct Series {
 /// A plan in training, sampled step by step.
 class PlanSampler {
  public:
-  PlanSampler(const Plan& plan, Communicator& world) : plan_(plan), tokens_(plan_), trainer_(plan_, world, tokens_) {
+  PlanSampler(const Plan& plan, Communicator& world)
+      : plan_(plan), ranks_(world.size()), tokens_(plan_), trainer_(plan_, world, tokens_) {
     trainer_.step(step_++);  // first touch of all memory
   }
 
@@ -70,12 +72,13 @@ class PlanSampler {
     const auto passes = static_cast<double>(times_a_step * plan_.micro_batches());
     for (const Op& op : section_ops(plan_, section, single_document_work(plan_)).ops) {
       const std::string name(op.name);
-      samples.ops.push_back({name, shape_key(op), Seconds(component("forward." + name) / passes),
+      samples.ops.push_back({name, measured_shape(op, ranks_), Seconds(component("forward." + name) / passes),
                              Seconds(component("backward." + name) / passes), plan_.precision.compute});
     }
   }
 
   Plan plan_;
+  std::int64_t ranks_;  // that compute at the same time
   TokenStream tokens_;
   RankTrainer trainer_;
   std::int64_t step_ = 0;
