@@ -6,11 +6,9 @@
 #include <tuple>
 
 #include "cost_model/stage_work.h"
-#include "cost_model/state_cost.h"
 #include "plan/kept_tensors.h"
-#include "plan/parameter_layout.h"
 #include "plan/rank_grid.h"
-#include "plan/replicated_weights.h"
+#include "plan/state_traffic.h"
 
 namespace reckon {
 
@@ -30,12 +28,7 @@ class Counter {
 
   void add(Traffic& traffic, Collective collective, Group group, double bytes, double calls,
            NumberFormat format) const {
-    add_over(traffic, collective, group, grid_.size(group), bytes, calls, format);
-  }
-
-  /// Over `ranks` of the group's ranks.
-  void add_over(Traffic& traffic, Collective collective, Group group, std::int64_t ranks, double bytes, double calls,
-                NumberFormat format) const {
+    const std::int64_t ranks = grid_.size(group);
     if (ranks <= 1 || bytes <= 0.0 || calls <= 0.0) return;
     Amount& amount =
         traffic[{std::string(name_of(group)), std::string(name_of(collective)), std::string(name_of(format))}];
@@ -79,56 +72,11 @@ void add_layers(const Counter& counter, const OpTimes& times, const ChunkLayers&
   counter.add_recomputed(traffic, times.moe_layer.list, stage, count(layers.recomputed_moe));
 }
 
-/// Gradients once a step (in every backward for ZeRO-2 and 3), parameters after the optimizer or around every layer.
-void add_states(const Plan& plan, const Counter& counter, LocalWeights weights, Traffic& traffic) {
-  const double bytes_per_gradient =
-      static_cast<double>(
-          storage_bytes({plan.gradients.wire, plan.activations.block, plan.activations.scale}, 1 << 16).value) /
-      (1 << 16);
-  const NumberFormat format = tensor_format(plan);
-  const double bytes_per_weight = payload_bits(format) / 8.0;
-  const auto micro_batches = static_cast<double>(plan.micro_batches());
-  const double reductions = plan.parallel.zero >= 2 ? micro_batches : 1.0;
-  const auto buckets = static_cast<double>(gradient_buckets(plan, {weights.dense, 0}));
-  const auto expert_buckets = static_cast<double>(gradient_buckets(plan, {0, weights.expert}));
-  const bool exchange = plan.gradients.reduce == GradientReduce::all_to_all_sum;
-  const double gradient = weights.dense * bytes_per_gradient / std::max(1.0, buckets);
-  const double expert_gradient = weights.expert * bytes_per_gradient / std::max(1.0, expert_buckets);
-  const NumberFormat wire = plan.gradients.wire;
-  const auto same_gradients = [&](Collective collective) {
-    counter.add(traffic, collective, Group::gradient, gradient, buckets, wire);
-    counter.add(traffic, collective, Group::expert_gradient, expert_gradient, expert_buckets, wire);
-  };
-  if (plan.parallel.zero == 0) {
-    same_gradients(exchange ? Collective::all_to_all : Collective::all_reduce);
-    if (exchange) same_gradients(Collective::all_gather);
-    return;
-  }
-  const Collective reduce = exchange ? Collective::all_to_all : Collective::reduce_scatter;
-  counter.add(traffic, reduce, Group::shard, gradient, buckets * reductions, wire);
-  counter.add(traffic, Collective::all_reduce, Group::replica,
-              gradient / static_cast<double>(zero_shards(plan.parallel)), buckets * reductions, wire);
-  counter.add(traffic, reduce, Group::expert_gradient, expert_gradient, expert_buckets * reductions, wire);
-  const double gathers = plan.parallel.zero >= 3 ? 2.0 * micro_batches : 1.0;
-  counter.add(traffic, Collective::all_gather, Group::shard, weights.dense * bytes_per_weight / std::max(1.0, buckets),
-              gathers * buckets, format);
-  counter.add(traffic, Collective::all_gather, Group::expert_gradient, weights.expert * bytes_per_weight, gathers,
-              format);
-}
-
-/// Gradients of weights that tensor ranks hold alike, after the last micro-batch's backward.
-void add_replicated(const Plan& plan, const Counter& counter, std::int64_t stage, Traffic& traffic) {
-  const auto add = [&](Section section, std::int64_t count) {
-    if (count == 0) return;
-    for (const ReplicatedSum& sum : replicated_sums(plan, section))
-      counter.add_over(traffic, Collective::all_reduce, Group::tensor, sum.ranks, static_cast<double>(sum.bytes.value),
-                       static_cast<double>(count), NumberFormat::fp32);
-  };
-  for (const ChunkLayers& layers : chunk_layers(plan, stage)) {
-    add(Section::embedding, layers.embedding);
-    add(Section::dense_layer, layers.dense);
-    add(Section::moe_layer, layers.moe);
-    add(Section::head, layers.head);
+void add_states(const Plan& plan, std::int64_t stage, Traffic& traffic) {
+  for (const StateTraffic& sent : state_traffic(plan, stage)) {
+    Amount& amount = traffic[{std::string(name_of(sent.group)), std::string(name_of(sent.collective)), sent.dtype}];
+    amount.calls += static_cast<double>(sent.calls);
+    amount.bytes += sent.bytes_sent;
   }
 }
 
@@ -152,18 +100,13 @@ void add_messages(const Plan& plan, const Counter& counter, std::int64_t stage, 
 
 std::vector<TrafficEntry> step_traffic(const Plan& plan, const OpTimes& times) {
   const Counter counter(plan);
-  const SectionElements elements = section_elements(plan.model, plan.parallel.tensor, plan.parallel.expert);
   Traffic worst;
   for (std::int64_t stage = 0; stage < plan.parallel.pipeline; ++stage) {
     Traffic traffic;
     for (const ChunkLayers& layers : chunk_layers(plan, stage))
       add_layers(counter, times, layers, stage, static_cast<double>(plan.micro_batches()), traffic);
-    add_states(plan, counter, stage_weights(plan, elements, stage), traffic);
-    add_replicated(plan, counter, stage, traffic);
+    add_states(plan, stage, traffic);
     add_messages(plan, counter, stage, traffic);
-    if (stage == 0 || stage + 1 == plan.parallel.pipeline)
-      counter.add(traffic, Collective::all_reduce, Group::embedding,
-                  static_cast<double>(tied_table_bytes(plan, elements).value), 1.0, plan.gradients.wire);
     for (const auto& [key, amount] : traffic)
       if (amount.bytes > worst[key].bytes) worst[key] = amount;
   }

@@ -13,6 +13,8 @@ namespace reckon {
 
 namespace {
 
+constexpr std::string_view kTable = "model.embed_tokens.weight";
+
 /// The part of a tensor group's rank in one weight.
 struct TensorSlice {
   const ModelSpec& model;
@@ -76,14 +78,45 @@ std::vector<LocalParameter> rank_parameters(const Plan& plan, const Coordinates&
   return list;
 }
 
-ParameterLayout lay_out(std::vector<LocalParameter> parameters, std::int64_t shards) {
-  ParameterLayout layout{std::move(parameters), 0, 0, 0, shards};
+/// Places the parameters one after the other; a unit begins where section or tied table changes.
+void place_by_section(bool tied_head, ParameterLayout& layout) {
+  const auto is_tied_table = [&](const LocalParameter& p) { return tied_head && p.whole.name == kTable; };
+  const LocalParameter* before = nullptr;
+  for (LocalParameter& parameter : layout.parameters) {
+    const bool joins =
+        before != nullptr && before->layer == parameter.layer && !is_tied_table(parameter) && !is_tied_table(*before);
+    if (!joins) {
+      if (!layout.units.empty()) layout.units.back().count = round_up(layout.units.back().count, layout.parts);
+      layout.units.push_back({layout.units.empty() ? 0 : layout.units.back().end(), 0});
+    }
+    parameter.offset = layout.units.back().end();
+    layout.units.back().count += parameter.elements();
+    layout.elements += parameter.elements();
+    before = &parameter;
+  }
+  if (!layout.units.empty()) layout.units.back().count = round_up(layout.units.back().count, layout.parts);
+  layout.padded_elements = layout.units.empty() ? 0 : layout.units.back().end();
+}
+
+void place_in_buckets(const Plan& plan, ParameterLayout& layout) {
   for (LocalParameter& parameter : layout.parameters) {
     parameter.offset = layout.elements;
     layout.elements += parameter.elements();
   }
-  layout.shard_elements = (layout.elements + shards - 1) / shards;
-  layout.padded_elements = layout.shard_elements * shards;
+  layout.padded_elements = round_up(layout.elements, layout.parts);
+  layout.units = bucket_units(plan, layout.padded_elements, layout.parts);
+}
+
+ParameterLayout lay_out(const Plan& plan, std::vector<LocalParameter> parameters, std::int64_t shards,
+                        std::int64_t parts) {
+  ParameterLayout layout;
+  layout.parameters = std::move(parameters);
+  layout.shards = shards;
+  layout.parts = parts;
+  layout.by_section = divides_by_section(plan);
+  if (layout.by_section) place_by_section(plan.model.tied_head, layout);
+  else place_in_buckets(plan, layout);
+  layout.shard_elements = layout.padded_elements / shards;
   return layout;
 }
 
@@ -108,7 +141,7 @@ std::int64_t LocalParameter::elements() const {
 ParameterLayout parameter_layout(const Plan& plan, const Coordinates& coordinates) {
   std::vector<LocalParameter> list = rank_parameters(plan, coordinates);
   if (plan.parallel.expert > 1) std::erase_if(list, [](const LocalParameter& p) { return p.whole.is_routed_expert(); });
-  return lay_out(std::move(list), zero_shards(plan.parallel));
+  return lay_out(plan, std::move(list), zero_shards(plan.parallel), reduction_parts(plan));
 }
 
 ParameterLayout expert_parameter_layout(const Plan& plan, const Coordinates& coordinates) {
@@ -120,7 +153,8 @@ ParameterLayout expert_parameter_layout(const Plan& plan, const Coordinates& coo
       if (parameter.whole.expert >= first && parameter.whole.expert < first + count)
         mine.push_back(std::move(parameter));
   }
-  return lay_out(std::move(mine), expert_zero_shards(plan.parallel));
+  const std::int64_t shards = expert_zero_shards(plan.parallel);
+  return lay_out(plan, std::move(mine), shards, shards);
 }
 
 SectionElements section_elements(const ModelSpec& model, std::int64_t tensor, std::int64_t expert) {
@@ -144,6 +178,69 @@ SectionElements section_elements(const ModelSpec& model, std::int64_t tensor, st
     if (moe) elements.layer_experts = sum(list, layer, true) / model.moe.experts * local_experts(model, expert);
   }
   return elements;
+}
+
+std::vector<std::int64_t> held_units(const Plan& plan, const SectionElements& elements, Section section) {
+  const std::int64_t parts = reduction_parts(plan);
+  const auto units = [&](std::int64_t table, std::int64_t rest) {
+    std::vector<std::int64_t> sizes;
+    for (const std::int64_t size : {table, rest})
+      if (size > 0) sizes.push_back(round_up(size, parts));
+    return sizes;
+  };
+  switch (section) {
+    case Section::embedding: return units(elements.tied_table, elements.embedding - elements.tied_table);
+    case Section::dense_layer: return units(0, elements.dense_layer);
+    case Section::moe_layer:
+      return units(0, elements.moe_layer + (plan.parallel.expert == 1 ? elements.layer_experts : 0));
+    case Section::head: return units(plan.parallel.pipeline > 1 ? elements.tied_table : 0, elements.head);
+  }
+  return {};
+}
+
+std::vector<std::int64_t> read_units(const Plan& plan, const SectionElements& elements, Section section) {
+  std::vector<std::int64_t> units = held_units(plan, elements, section);
+  if (section == Section::head && plan.parallel.pipeline == 1 && elements.tied_table > 0)
+    units.push_back(round_up(elements.tied_table, reduction_parts(plan)));
+  return units;
+}
+
+std::vector<FlatRange> ParameterLayout::shard_ranges(std::int64_t shard) const {
+  std::vector<FlatRange> ranges;
+  for (const FlatRange& unit : units) ranges.push_back(shard_of(unit, shard));
+  return ranges;
+}
+
+std::size_t ParameterLayout::unit_of(std::int64_t offset) const {
+  const auto after = std::upper_bound(units.begin(), units.end(), offset,
+                                      [](std::int64_t place, const FlatRange& unit) { return place < unit.first; });
+  if (after == units.begin() || offset >= std::prev(after)->end())
+    throw std::logic_error(fmt::format("element {} lies outside a flat buffer of {}", offset, padded_elements));
+  return static_cast<std::size_t>(after - units.begin()) - 1;
+}
+
+std::int64_t round_up(std::int64_t elements, std::int64_t multiple) {
+  return (elements + multiple - 1) / multiple * multiple;
+}
+
+bool divides_by_section(const Plan& plan) {
+  return (plan.parallel.zero >= 2 && zero_shards(plan.parallel) > 1) || plan.gradients.stored != NumberFormat::fp32;
+}
+
+std::int64_t reduction_parts(const Plan& plan) {
+  if (plan.parallel.zero > 0) return zero_shards(plan.parallel);
+  const bool parts = plan.gradients.reduce == GradientReduce::all_to_all_sum || is_block_scaled(plan.gradients.stored);
+  return parts ? plan.parallel.data * plan.context() : 1;
+}
+
+std::vector<FlatRange> bucket_units(const Plan& plan, std::int64_t padded, std::int64_t parts) {
+  const std::int64_t most = plan.gradients.bucket.value * 8 / payload_bits(plan.gradients.wire);
+  const std::int64_t piece = std::max(parts, most / parts * parts);
+  std::vector<FlatRange> units;
+  for (std::int64_t end = padded; end > 0; end = units.back().first)
+    units.push_back({std::max<std::int64_t>(0, end - piece), std::min(piece, end)});
+  std::reverse(units.begin(), units.end());
+  return units;
 }
 
 std::int64_t local_vocabulary(const ModelSpec& model, std::int64_t tensor) {

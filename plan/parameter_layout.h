@@ -1,5 +1,10 @@
 // Which slice of every weight one rank holds, and where it lies in the rank's flat parameter buffer. Gradients, master
-// weights and optimizer states use the same offsets; ZeRO shards are equal slices of the flat buffer.
+// weights and optimizer states use the same offsets.
+//
+// The flat buffer is a row of units. A unit is what one call reduces or gathers, and what ZeRO divides: shard r holds
+// the r-th equal part of every unit, so every rank sends and receives alike. Normally units are pieces of at most
+// gradients.bucket bytes. Where a section's weights or gradients are whole only while it runs (divides_by_section) they
+// are the sections: embedding, layers, head; a tied table, which two sections read, is a unit of its own.
 //
 // Weights whose gradients are reduced over the same ranks share a buffer: one for all weights, and where expert
 // parallelism divides the routed experts a second one for them (reduced over Group::expert_gradient).
@@ -8,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "plan/layer_ops.h"
 #include "plan/parameters.h"
 #include "plan/plan.h"
 #include "plan/rank_grid.h"
@@ -27,13 +33,44 @@ struct LocalParameter {
   std::int64_t elements() const;
 };
 
+struct FlatRange {
+  std::int64_t first = 0, count = 0;
+
+  std::int64_t end() const { return first + count; }
+  bool operator==(const FlatRange&) const = default;
+};
+
 struct ParameterLayout {
   std::vector<LocalParameter> parameters;  // model order of this rank's virtual stages
   std::int64_t elements = 0;               // sum, without padding
-  std::int64_t padded_elements = 0;        // rounded up so that every ZeRO shard is equal
+  std::int64_t padded_elements = 0;        // with the padding that makes every unit a multiple of parts
   std::int64_t shard_elements = 0;         // padded_elements / shards
   std::int64_t shards = 1;                 // ranks of Group::shard; 1 without ZeRO
+  std::int64_t parts = 1;                  // into which every unit divides evenly: see reduction_parts
+  bool by_section = false;                 // units are sections, otherwise buckets
+  std::vector<FlatRange> units;            // they cover the buffer in order
+
+  /// Where shard `shard` of a unit lies in the flat buffer.
+  FlatRange shard_of(const FlatRange& unit, std::int64_t shard) const {
+    return {unit.first + shard * (unit.count / shards), unit.count / shards};
+  }
+  /// All weights of shard `shard`, unit by unit: their places in the flat buffer. Inside the shard they lie one after
+  /// the other.
+  std::vector<FlatRange> shard_ranges(std::int64_t shard) const;
+  /// Index of the unit that holds element `offset`.
+  std::size_t unit_of(std::int64_t offset) const;
 };
+
+/// A section's weights or gradients are whole only while it runs: with ZeRO-2 and 3 over several ranks, and where main
+/// gradients are stored in fewer bits than they are computed in.
+bool divides_by_section(const Plan& plan);
+/// Parts that every unit divides into: ZeRO shards, or the ranks that each sum a part of quantized gradients.
+std::int64_t reduction_parts(const Plan& plan);
+std::int64_t round_up(std::int64_t elements, std::int64_t multiple);
+
+/// The flat buffer of `padded` elements cut from its end, the order in which backward finishes it, into pieces of at
+/// most gradients.bucket bytes on the wire that divide into `parts`.
+std::vector<FlatRange> bucket_units(const Plan& plan, std::int64_t padded, std::int64_t parts);
 
 /// Layout of the rank at `coordinates`: all its weights, but for the routed experts when parallel.expert > 1. The tied
 /// table lies on the first and, as a tied_copy with layer = kHeadLayer, on the last stage if that is another rank.
@@ -54,6 +91,12 @@ struct SectionElements {
   std::int64_t head = 0;           // final norm and head
 };
 SectionElements section_elements(const ModelSpec& model, std::int64_t tensor, std::int64_t expert);
+
+/// Padded sizes of the units of one section where units are sections: those that it holds, and those that its ops read
+/// (the head of a model with a tied table on one stage reads the embedding's). Without routed experts that expert
+/// parallelism spreads: those are one unit of their own buffer.
+std::vector<std::int64_t> held_units(const Plan& plan, const SectionElements& elements, Section section);
+std::vector<std::int64_t> read_units(const Plan& plan, const SectionElements& elements, Section section);
 
 /// Vocabulary rows on each tensor rank: ceil(vocabulary / tensor).
 std::int64_t local_vocabulary(const ModelSpec& model, std::int64_t tensor);

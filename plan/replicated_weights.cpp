@@ -15,26 +15,39 @@ std::int64_t gradient_replicas(const Plan& plan, const Parameter& parameter) {
 
 namespace {
 
-std::vector<Parameter> section_parameters(const ModelSpec& model, Section section) {
-  if (section == Section::embedding) return embedding_parameters(model);
-  if (section == Section::head) return head_parameters(model);
-  for (std::int64_t layer = 0; layer < model.layers; ++layer)
-    if (model.layer_is_moe(layer) == (section == Section::moe_layer)) return layer_parameters(model, layer);
-  return {};
+/// visit(shard, range) for every part of the summed weights that lies in one shard of one unit.
+template <class Visit>
+void each_part(const Plan& plan, const ParameterLayout& layout, Split split, Visit visit) {
+  for (const LocalParameter& parameter : layout.parameters) {
+    if (parameter.whole.split != split || gradient_replicas(plan, parameter.whole) == 1) continue;
+    const std::int64_t end = parameter.offset + parameter.elements();
+    for (std::int64_t first = parameter.offset; first < end;) {
+      const FlatRange& unit = layout.units[layout.unit_of(first)];
+      const std::int64_t part = unit.count / layout.shards, shard = (first - unit.first) / part;
+      const std::int64_t last = std::min(end, unit.first + (shard + 1) * part);
+      visit(shard, FlatRange{first, last - first});
+      first = last;
+    }
+  }
 }
 
 }  // namespace
 
-std::vector<ReplicatedSum> replicated_sums(const Plan& plan, Section section) {
-  if (!plan.parallel.sequence && key_value_replicas(plan) == 1) return {};
-  std::vector<ReplicatedSum> sums;
-  for (const Parameter& parameter : section_parameters(plan.model, section)) {
-    const std::int64_t ranks = gradient_replicas(plan, parameter);
-    const std::int64_t held =
-        parameter.split == Split::kv_rows ? parameter.elements() / plan.model.kv_heads : parameter.elements();
-    if (ranks > 1) sums.push_back({Bytes(4 * held), ranks});
-  }
-  return sums;
+std::vector<FlatRange> replicated_ranges(const Plan& plan, const ParameterLayout& layout, Split split,
+                                         std::int64_t shard) {
+  std::vector<FlatRange> ranges;
+  each_part(plan, layout, split, [&](std::int64_t holder, const FlatRange& range) {
+    if (holder == shard) ranges.push_back(range);
+  });
+  return ranges;
+}
+
+std::vector<std::int64_t> replicated_elements(const Plan& plan, const ParameterLayout& layout, Split split) {
+  std::vector<std::int64_t> elements(static_cast<std::size_t>(layout.shards), 0);
+  each_part(plan, layout, split, [&](std::int64_t holder, const FlatRange& range) {
+    elements[static_cast<std::size_t>(holder)] += range.count;
+  });
+  return elements;
 }
 
 }  // namespace reckon

@@ -1,12 +1,14 @@
 // Weights that several tensor ranks hold alike although each rank's gradient of them covers a part of the work only, so
 // that their gradients are summed once a step: with sequence parallelism all replicated weights (each rank sees its own
-// tokens), and key and value weights whose heads are fewer than ranks (each rank sees its own query heads).
+// tokens), and key and value weights whose heads are fewer than ranks (each rank sees its own query heads). The sums
+// come after those over data replicas, so that with ZeRO each rank sends what its shard holds of them, in one message
+// for each of the two groups.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "plan/layer_ops.h"
+#include "plan/parameter_layout.h"
 #include "plan/parameters.h"
 #include "plan/plan.h"
 
@@ -18,12 +20,11 @@ std::int64_t key_value_replicas(const Plan& plan);
 /// Tensor ranks over which a weight's gradient is summed, 1 = none.
 std::int64_t gradient_replicas(const Plan& plan, const Parameter& parameter);
 
-/// One such sum: `bytes` of FP32 gradients all-reduced over `ranks` of the tensor group.
-struct ReplicatedSum {
-  Bytes bytes;
-  std::int64_t ranks = 1;
-};
-/// Those of one section (one layer) of that kind, a call each.
-std::vector<ReplicatedSum> replicated_sums(const Plan& plan, Section section);
+/// What shard `shard` holds of the weights of that split whose gradients are summed: ranges of the flat buffer, each in
+/// one unit.
+std::vector<FlatRange> replicated_ranges(const Plan& plan, const ParameterLayout& layout, Split split,
+                                         std::int64_t shard);
+/// Elements of those ranges by shard.
+std::vector<std::int64_t> replicated_elements(const Plan& plan, const ParameterLayout& layout, Split split);
 
 }  // namespace reckon

@@ -96,7 +96,7 @@ std::vector<TrafficEntry> traffic(const StepGraph& graph) {
   for (const StageGraph& stage : graph.stages) {
     for (const Transfer& transfer : stage.traffic) {
       TrafficEntry entry{std::string(name_of(transfer.group)), std::string(name_of(transfer.collective)),
-                         std::string(name_of(transfer.format)), transfer.calls, std::llround(transfer.bytes_per_rank)};
+                         transfer.dtype, transfer.calls, std::llround(transfer.bytes_per_rank)};
       if (entry.bytes_per_rank == 0) continue;  // a group of one
       TrafficEntry& most = worst[{entry.group, entry.collective, entry.dtype}];
       if (entry.bytes_per_rank > most.bytes_per_rank) most = std::move(entry);

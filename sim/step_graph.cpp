@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "plan/rank_grid.h"
-#include "plan/replicated_weights.h"
+#include "plan/state_traffic.h"
 #include "sim/task_writer.h"
 
 namespace reckon {
@@ -180,7 +180,7 @@ class StageBuilder {
 
   Wait collective(const CollectiveCall& call, Seconds time) {
     const int ranks = static_cast<int>(grid_.size(call.group));
-    count(call.group, call.collective, tensor_format(plan_), call.calls,
+    count(call.group, call.collective, name_of(tensor_format(plan_)), call.calls,
           bytes_sent_per_rank(call.collective, call.bytes, ranks) * call.calls);
     return write_.beside(stream_of(call.group), port_of(call.group),
                          labels_.of(collective_name(call.group, call.collective)), time);
@@ -193,7 +193,6 @@ class StageBuilder {
     if (section == nullptr) return {};
     const Seconds time = graph_.play_of(*section).times->parameter_gather;
     if (time.value <= 0.0) return {};
-    count_parameters(graph_.play_of(*section).weights);
     return write_.beside(kStates, kGatherPort, labels_.of("parameter.all_gather"), time);
   }
 
@@ -203,7 +202,6 @@ class StageBuilder {
     if (plan_.parallel.zero >= 2) {
       const Seconds time = graph_.play_of(section).times->gradient_reduce;
       if (time.value <= 0.0) return {};
-      count_gradients(graph_.play_of(section).weights, 1);
       return write_.beside(kStates, kReducePort, labels_.of(reduction_name()), time);
     }
     if (action.micro_batch + 1 < plan_.micro_batches()) return {};
@@ -230,7 +228,8 @@ class StageBuilder {
     note(action, kNoLayer);
     const SectionTimes& layer = times_.dense_layer.ops.empty() ? times_.moe_layer : times_.dense_layer;
     const Tensor& message = layer.list.tensors.front();
-    count(Group::pipeline, Collective::send_receive, message.format, 1, static_cast<double>(message.bytes().value));
+    count(Group::pipeline, Collective::send_receive, name_of(message.format), 1,
+          static_cast<double>(message.bytes().value));
     write_.beside(stream, port, labels_.of("pipeline.send_receive"),
                   times_.pipeline_send[static_cast<std::size_t>(edge)]);
   }
@@ -239,20 +238,16 @@ class StageBuilder {
   void end_of_step() {
     write_.set_note({});
     while (plan_.parallel.zero < 2 && buckets_sent_ < buckets()) reduce_bucket();
-    if (plan_.parallel.zero < 2 && times_.gradient_reduce[static_cast<std::size_t>(stage_)].value > 0.0)
-      count_gradients(stage_weights_, buckets());
     write_.wait_for(last_bucket_);
-    count_replicated();
+    count_states();
     const bool holds_tied_table = stage_ == 0 || stage_ == plan_.parallel.pipeline - 1;
     if (times_.tied_table_reduce.value > 0.0 && holds_tied_table)
       write_.blocking(kWorld, kEmbeddingPort, labels_.of("embedding.all_reduce"), times_.tied_table_reduce);
     write_.blocking(kWorld, kWorldPort, labels_.of("waiting"), Seconds(0.0));
     const auto stage = static_cast<std::size_t>(stage_);
     write_.compute(labels_.of("optimizer"), times_.optimizer[stage]);
-    if (times_.parameter_gather[stage].value > 0.0) {
-      count_parameters(stage_weights_);
+    if (times_.parameter_gather[stage].value > 0.0)
       write_.blocking(kStates, kGatherPort, labels_.of("parameter.all_gather"), times_.parameter_gather[stage]);
-    }
   }
 
   std::string reduction_name() const {
@@ -270,44 +265,19 @@ class StageBuilder {
                            static_cast<std::int32_t>(op), first_task, write_.compute_tasks()});
   }
 
-  void count(Group group, Collective collective, NumberFormat format, std::int64_t calls, double bytes) {
+  void count(Group group, Collective collective, std::string_view dtype, std::int64_t calls, double bytes) {
     for (Transfer& transfer : graph_.traffic) {
-      if (transfer.group != group || transfer.collective != collective || transfer.format != format) continue;
+      if (transfer.group != group || transfer.collective != collective || transfer.dtype != dtype) continue;
       transfer.calls += calls;
       transfer.bytes_per_rank += bytes;
       return;
     }
-    graph_.traffic.push_back({group, collective, format, calls, bytes});
+    graph_.traffic.push_back({group, collective, std::string(dtype), calls, bytes});
   }
 
-  void count_gradients(std::int64_t weights, std::int64_t calls) {
-    const Bytes bytes =
-        storage_bytes({plan_.gradients.wire, plan_.activations.block, plan_.activations.scale}, weights);
-    const int ranks = static_cast<int>(grid_.size(Group::gradient));
-    const bool exchange = plan_.gradients.reduce == GradientReduce::all_to_all_sum;
-    const Collective collective = exchange                   ? Collective::all_to_all
-                                  : plan_.parallel.zero >= 1 ? Collective::reduce_scatter
-                                                             : Collective::all_reduce;
-    count(Group::gradient, collective, plan_.gradients.wire, calls, bytes_sent_per_rank(collective, bytes, ranks));
-    if (exchange && plan_.parallel.zero == 0)
-      count(Group::gradient, Collective::all_gather, plan_.gradients.wire, calls,
-            bytes_sent_per_rank(Collective::all_gather, bytes, ranks));
-  }
-
-  /// Gradients of weights that tensor ranks hold alike.
-  void count_replicated() {
-    for (const auto& sections : graph_.chunks)
-      for (const StageSection& section : sections)
-        for (const ReplicatedSum& sum : replicated_sums(plan_, section.kind))
-          count(Group::tensor, Collective::all_reduce, NumberFormat::fp32, 1,
-                bytes_sent_per_rank(Collective::all_reduce, sum.bytes, static_cast<int>(sum.ranks)));
-  }
-
-  void count_parameters(std::int64_t weights) {
-    const NumberFormat format = tensor_format(plan_);
-    count(Group::shard, Collective::all_gather, format, 1,
-          bytes_sent_per_rank(Collective::all_gather, storage_bytes({format}, weights),
-                              static_cast<int>(grid_.size(Group::shard))));
+  void count_states() {
+    for (const StateTraffic& sent : state_traffic(plan_, stage_))
+      count(sent.group, sent.collective, sent.dtype, sent.calls, sent.bytes_sent);
   }
 
   const Plan& plan_;

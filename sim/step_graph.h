@@ -45,7 +45,7 @@ struct TaskNote {
 struct Transfer {
   Group group = Group::tensor;
   Collective collective = Collective::all_reduce;
-  NumberFormat format = NumberFormat::bf16;
+  std::string dtype;
   std::int64_t calls = 0;
   double bytes_per_rank = 0.0;  // sent in a step
 };

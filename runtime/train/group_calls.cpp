@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <numeric>
 #include <stdexcept>
 
 namespace reckon {
@@ -18,12 +17,6 @@ ElementType element_type(const at::Tensor& tensor) {
     case at::kByte: return ElementType::uint8;
     default: throw std::logic_error("this tensor type is not communicated");
   }
-}
-
-/// Elements [sum of counts before rank, + counts[rank]) of a flat tensor.
-at::Tensor own_part(const at::Tensor& whole, std::span<const std::int64_t> counts, int rank) {
-  const auto before = counts.begin() + rank;
-  return whole.narrow(0, std::accumulate(counts.begin(), before, std::int64_t{0}), *before);
 }
 
 }  // namespace
@@ -54,27 +47,25 @@ TimedCall GroupCalls::all_reduce(const at::Tensor& tensor, Reduction reduction) 
 }
 
 TimedCall GroupCalls::all_gather(const at::Tensor& part, const at::Tensor& whole) {
-  return timed(communicator_->all_gather(const_view(part), mutable_view(whole)), group_, Collective::all_gather,
-               {part, whole});
+  return all_gather(part, whole, group_);
 }
 
 TimedCall GroupCalls::reduce_scatter(const at::Tensor& whole, const at::Tensor& part) {
-  return timed(communicator_->reduce_scatter(const_view(whole), mutable_view(part)), group_, Collective::reduce_scatter,
-               {whole, part});
+  return reduce_scatter(whole, part, group_);
 }
 
-TimedCall GroupCalls::reduce_scatter(const at::Tensor& whole, std::span<const std::int64_t> counts,
-                                     std::string_view purpose) {
-  const at::Tensor part = own_part(whole, counts, rank());
-  return timed(communicator_->reduce_scatter(const_view(whole), mutable_view(part), counts), purpose,
-               Collective::reduce_scatter, {whole});
+TimedCall GroupCalls::all_reduce(const at::Tensor& tensor, std::string_view purpose) {
+  return timed(communicator_->all_reduce(mutable_view(tensor)), purpose, Collective::all_reduce, {tensor});
 }
 
-TimedCall GroupCalls::all_gather(const at::Tensor& whole, std::span<const std::int64_t> counts,
-                                 std::string_view purpose) {
-  const at::Tensor part = own_part(whole, counts, rank());
-  return timed(communicator_->all_gather(const_view(part), mutable_view(whole), counts), purpose,
-               Collective::all_gather, {whole});
+TimedCall GroupCalls::all_gather(const at::Tensor& part, const at::Tensor& whole, std::string_view purpose) {
+  return timed(communicator_->all_gather(const_view(part), mutable_view(whole)), purpose, Collective::all_gather,
+               {part, whole});
+}
+
+TimedCall GroupCalls::reduce_scatter(const at::Tensor& whole, const at::Tensor& part, std::string_view purpose) {
+  return timed(communicator_->reduce_scatter(const_view(whole), mutable_view(part)), purpose,
+               Collective::reduce_scatter, {whole, part});
 }
 
 TimedCall GroupCalls::send(const at::Tensor& tensor, int to) {

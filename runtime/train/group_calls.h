@@ -45,12 +45,13 @@ class GroupCalls {
   Communicator& communicator() { return *communicator_; }
 
   TimedCall all_reduce(const at::Tensor& tensor, Reduction reduction = Reduction::sum);
-  /// `whole` holds every rank's `part`, one after the other.
+  /// `whole` holds every rank's `part`, one after the other; `part` may lie in it.
   TimedCall all_gather(const at::Tensor& part, const at::Tensor& whole);
   TimedCall reduce_scatter(const at::Tensor& whole, const at::Tensor& part);
-  /// In place on `whole`: rank r's part is the sum of counts[r] elements. Timed under "<purpose>.<collective>".
-  TimedCall reduce_scatter(const at::Tensor& whole, std::span<const std::int64_t> counts, std::string_view purpose);
-  TimedCall all_gather(const at::Tensor& whole, std::span<const std::int64_t> counts, std::string_view purpose);
+  /// Timed under "<purpose>.<collective>".
+  TimedCall all_reduce(const at::Tensor& tensor, std::string_view purpose);
+  TimedCall all_gather(const at::Tensor& part, const at::Tensor& whole, std::string_view purpose);
+  TimedCall reduce_scatter(const at::Tensor& whole, const at::Tensor& part, std::string_view purpose);
   TimedCall send(const at::Tensor& tensor, int to);
   TimedCall receive(const at::Tensor& tensor, int from);
 

@@ -29,75 +29,131 @@ double learning_rate(const OptimizerSpec& optimizer, std::int64_t step, std::int
   return peak;
 }
 
+namespace {
+
+FlatRange overlap(const FlatRange& a, const FlatRange& b) {
+  const std::int64_t first = std::max(a.first, b.first);
+  return {first, std::max<std::int64_t>(0, std::min(a.end(), b.end()) - first)};
+}
+
+/// Place of this rank among those that hold the same weights.
+std::int64_t replica_rank(const Plan& plan, const Coordinates& at) {
+  return at.ulysses + plan.parallel.ulysses * (at.ring + plan.parallel.ring * at.data);
+}
+
+/// Parts of the flat buffer whose squares this rank adds: cut as ZeRO-1 over all replicas cuts it.
+std::vector<FlatRange> norm_shares(const Plan& plan, const ParameterLayout& layout, const Coordinates& at) {
+  const std::int64_t replicas = plan.parallel.data * plan.context(), rank = replica_rank(plan, at);
+  if (layout.shards > 1) {  // one of the replicas of a shard counts it
+    return rank < layout.shards ? layout.shard_ranges(rank) : std::vector<FlatRange>{};
+  }
+  const std::int64_t padded = round_up(layout.elements, replicas);
+  std::vector<FlatRange> shares;
+  for (const FlatRange& unit : layout.by_section ? layout.units : bucket_units(plan, padded, replicas)) {
+    const std::int64_t part = (unit.count + replicas - 1) / replicas;
+    shares.push_back(overlap(unit, {unit.first + rank * part, part}));
+  }
+  return shares;
+}
+
+}  // namespace
+
 Optimizer::Optimizer(const Plan& plan, ParameterStore& store, const RankGroups& groups, StepTimer& timer)
     : spec_(plan.optimizer),
       store_(store),
-      group_(groups.weight_holders(plan)),
+      shard_(groups.shard.get()),
       timer_(timer),
-      component_(timer.component("optimizer")),
-      sharded_(store.layout().shards > 1),
-      first_(sharded_ ? group_->rank() * store.layout().shard_elements : 0),
-      count_(sharded_ ? store.layout().shard_elements : store.layout().padded_elements) {
-  const std::int64_t ranks = group_ != nullptr ? group_->size() : 1, rank = group_ != nullptr ? group_->rank() : 0;
-  const std::int64_t share = (store.layout().elements + ranks - 1) / ranks;
-  for (const LocalParameter& parameter : store.layout().parameters) {
-    const Range range{std::max(parameter.offset, rank * share),
-                      std::min(parameter.offset + parameter.elements(), (rank + 1) * share)};
-    if (range.first < range.last && groups.counts(parameter)) counted_.push_back(range);
-  }
-  if (sharded_) gathers_ = flat_pieces(store.layout(), plan.gradients.bucket, store.gradients().element_size());
+      component_(timer.component("optimizer")) {
+  add_pieces(plan, groups);
   const CategoryScope scope(MemoryCategory::optimizer);
-  const at::Tensor weights = own(store.weights());
-  if (weights.scalar_type() == at::kBFloat16) master_ = weights.to(at::kFloat);
+  if (store.weights().scalar_type() == at::kBFloat16) {
+    master_ = at::empty({count_}, at::kFloat);
+    for (const Piece& piece : pieces_) master_.narrow(0, piece.place, piece.range.count).copy_(weights_of(piece));
+  }
   if (spec_.kind != OptimizerKind::adamw) return;
   first_moment_ = at::zeros({count_}, at::kFloat);
   second_moment_ = at::zeros({count_}, at::kFloat);
 }
 
+void Optimizer::add_pieces(const Plan& plan, const RankGroups& groups) {
+  const ParameterLayout& layout = store_.layout();
+  const bool in_one_go = layout.shards == 1 && !layout.by_section;
+  for (const FlatRange& range :
+       in_one_go ? std::vector{FlatRange{0, layout.padded_elements}} : layout.shard_ranges(store_.shard())) {
+    pieces_.push_back({range, count_, {}});
+    count_ += range.count;
+  }
+  for (const FlatRange& share : norm_shares(plan, layout, groups.coordinates))
+    for (Piece& piece : pieces_)
+      for (const LocalParameter& parameter : layout.parameters) {
+        const FlatRange counted = overlap(overlap(share, piece.range), {parameter.offset, parameter.elements()});
+        if (counted.count > 0 && groups.counts(parameter)) piece.counted.push_back(counted);
+      }
+}
+
+at::Tensor Optimizer::weights_of(const Piece& piece) const {
+  const ParameterLayout& layout = store_.layout();
+  if (layout.shards == 1) return store_.weights().narrow(0, piece.range.first, piece.range.count);
+  return store_.own_weights(layout.units[layout.unit_of(piece.range.first)]);
+}
+
 double Optimizer::squared_norm_share() {
   const StepTimer::Span span(timer_, component_);
-  const auto sum_over_ranges = [&](const auto* gradients) {
-    double sum = 0;
-    for (const Range& range : counted_)
-      sum += kernels::sum_of_squares(gradients + range.first, range.last - range.first);
-    return sum;
-  };
-  return store_.gradients().scalar_type() == at::kDouble ? sum_over_ranges(pointer<const double>(store_.gradients()))
-                                                         : sum_over_ranges(pointer<const float>(store_.gradients()));
+  double sum = 0;
+  for (const Piece& piece : pieces_) {
+    if (piece.counted.empty()) continue;
+    const at::Tensor gradients = store_.main_gradients().read(piece.range);
+    for (const FlatRange& range : piece.counted) {
+      const std::int64_t first = range.first - piece.range.first;
+      sum += gradients.scalar_type() == at::kDouble
+                 ? kernels::sum_of_squares(pointer<const double>(gradients) + first, range.count)
+                 : kernels::sum_of_squares(pointer<const float>(gradients) + first, range.count);
+    }
+  }
+  return sum;
 }
 
 void Optimizer::update(std::int64_t step, double rate, double gradient_scale) {
-  const at::Tensor weights = own(store_.weights()), gradients = own(store_.gradients());
   {
     const StepTimer::Span span(timer_, component_);
-    const at::Tensor& target = master_.defined() ? master_ : weights;
-    const auto scale = static_cast<float>(gradient_scale);
-    if (spec_.kind == OptimizerKind::sgd) {
-      kernels::sgd(static_cast<float>(rate), static_cast<float>(spec_.weight_decay), scale, pointer<float>(target),
-                   pointer<const float>(gradients), count_);
-      if (master_.defined())
-        kernels::to_bfloat16(pointer<const float>(master_), pointer<kernels::BFloat16>(weights), count_);
-    } else {
-      const kernels::AdamwStep values{static_cast<float>(rate),
-                                      static_cast<float>(spec_.beta1),
-                                      static_cast<float>(spec_.beta2),
-                                      static_cast<float>(spec_.epsilon),
-                                      static_cast<float>(spec_.weight_decay),
-                                      scale,
-                                      static_cast<float>(1.0 - std::pow(spec_.beta1, static_cast<double>(step))),
-                                      static_cast<float>(1.0 - std::pow(spec_.beta2, static_cast<double>(step)))};
-      if (master_.defined())
-        kernels::adamw(values, pointer<float>(master_), pointer<float>(first_moment_), pointer<float>(second_moment_),
-                       pointer<const float>(gradients), pointer<kernels::BFloat16>(weights), count_);
-      else
-        kernels::adamw(values, pointer<float>(target), pointer<float>(first_moment_), pointer<float>(second_moment_),
-                       pointer<const float>(gradients), count_);
-    }
+    for (const Piece& piece : pieces_) update(piece, step, rate, static_cast<float>(gradient_scale));
   }
+  gather_weights();
+}
+
+void Optimizer::update(const Piece& piece, std::int64_t step, double rate, float gradient_scale) {
+  const std::int64_t count = piece.range.count;
+  const at::Tensor weights = weights_of(piece), gradient = store_.main_gradients().read(piece.range);
+  const auto* gradients = pointer<const float>(gradient);
+  const auto state = [&](const at::Tensor& states) { return pointer<float>(states) + piece.place; };
+  float* target = master_.defined() ? state(master_) : pointer<float>(weights);
+  auto* rounded = pointer<kernels::BFloat16>(weights);
+  if (spec_.kind == OptimizerKind::sgd) {
+    kernels::sgd(static_cast<float>(rate), static_cast<float>(spec_.weight_decay), gradient_scale, target, gradients,
+                 count);
+    if (master_.defined()) kernels::to_bfloat16(target, rounded, count);
+    return;
+  }
+  const kernels::AdamwStep values{static_cast<float>(rate),
+                                  static_cast<float>(spec_.beta1),
+                                  static_cast<float>(spec_.beta2),
+                                  static_cast<float>(spec_.epsilon),
+                                  static_cast<float>(spec_.weight_decay),
+                                  gradient_scale,
+                                  static_cast<float>(1.0 - std::pow(spec_.beta1, static_cast<double>(step))),
+                                  static_cast<float>(1.0 - std::pow(spec_.beta2, static_cast<double>(step)))};
+  if (master_.defined())
+    kernels::adamw(values, target, state(first_moment_), state(second_moment_), gradients, rounded, count);
+  else kernels::adamw(values, target, state(first_moment_), state(second_moment_), gradients, count);
+}
+
+/// With ZeRO-3 the shards are all that stays.
+void Optimizer::gather_weights() {
+  if (shard_ == nullptr || store_.weights_are_shard()) return;
   std::vector<TimedCall> calls;
-  for (const FlatPiece& piece : gathers_)
+  for (const FlatRange& unit : store_.layout().units)
     calls.push_back(
-        group_->all_gather(store_.weights().narrow(0, piece.first, piece.count), piece.shard_counts, "parameter"));
+        shard_->all_gather(store_.own_weights(unit), store_.weights().narrow(0, unit.first, unit.count), "parameter"));
   for (TimedCall& call : calls) call.wait();
 }
 

@@ -4,9 +4,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "plan/plan.h"
-#include "runtime/train/flat_pieces.h"
 #include "runtime/train/group_calls.h"
 #include "runtime/train/parameter_store.h"
 #include "runtime/train/rank_groups.h"
@@ -19,7 +19,7 @@ double learning_rate(const OptimizerSpec& optimizer, std::int64_t step, std::int
 
 class Optimizer {
  public:
-  /// With ZeRO the states cover this rank's shard only.
+  /// With ZeRO the states cover this rank's shard only, unit by unit.
   Optimizer(const Plan& plan, ParameterStore& store, const RankGroups& groups, StepTimer& timer);
 
   /// This rank's share of the squared norm of all gradients: over all ranks of the world every weight is counted once.
@@ -29,22 +29,26 @@ class Optimizer {
   void update(std::int64_t step, double rate, double gradient_scale);
 
  private:
-  struct Range {
-    std::int64_t first, last;
+  /// A part of a unit that this rank updates; all of the buffer at once where nothing divides it.
+  struct Piece {
+    FlatRange range;                 // of the flat buffer
+    std::int64_t place = 0;          // in the states
+    std::vector<FlatRange> counted;  // what this rank adds to the norm
   };
 
-  at::Tensor own(const at::Tensor& flat) const { return flat.narrow(0, first_, count_); }
+  void add_pieces(const Plan& plan, const RankGroups& groups);
+  at::Tensor weights_of(const Piece& piece) const;
+  void update(const Piece& piece, std::int64_t step, double rate, float gradient_scale);
+  void gather_weights();
 
   const OptimizerSpec spec_;
   ParameterStore& store_;
-  GroupCalls* group_;
+  GroupCalls* shard_;  // null without ZeRO or with one shard
   StepTimer& timer_;
   StepTimer::Component component_;
-  bool sharded_;
-  std::int64_t first_, count_;  // this rank's part of the flat buffer: all of it without ZeRO
-  std::vector<Range> counted_;  // of the flat buffer: what this rank adds to the norm
-  std::vector<FlatPiece> gathers_;
-  at::Tensor master_;  // fp32 weights of the part, where compute precision is lower
+  std::vector<Piece> pieces_;
+  std::int64_t count_ = 0;  // weights that this rank updates
+  at::Tensor master_;       // fp32 weights, where compute precision is lower
   at::Tensor first_moment_, second_moment_;
 };
 

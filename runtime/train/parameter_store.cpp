@@ -38,25 +38,48 @@ std::vector<std::string> with_suffix(std::vector<std::string> names, const char*
   return names;
 }
 
-}  // namespace
-
-ParameterStore::ParameterStore(ParameterLayout layout, at::ScalarType compute, at::ScalarType gradient,
-                               std::uint64_t seed)
-    : layout_(std::move(layout)) {
-  {
-    const CategoryScope scope(MemoryCategory::parameters);
-    weights_ = at::zeros({layout_.padded_elements}, compute);
-  }
-  {
-    const CategoryScope scope(MemoryCategory::gradients);
-    gradients_ = at::zeros({layout_.padded_elements}, gradient);
-  }
-  for (const LocalParameter& parameter : layout_.parameters)
-    fill_initial_weight(parameter, seed, view(weights_, parameter));
+at::Tensor zeros(std::int64_t elements, at::ScalarType type) {
+  const CategoryScope scope(MemoryCategory::parameters);
+  return at::zeros({elements}, type);
 }
 
-at::Tensor ParameterStore::view(const at::Tensor& buffer, const LocalParameter& parameter) const {
-  return buffer.narrow(0, parameter.offset, parameter.elements()).view(parameter.local_shape);
+}  // namespace
+
+ParameterStore::ParameterStore(const Plan& plan, ParameterLayout layout, at::ScalarType compute,
+                               at::ScalarType accumulator, std::int64_t shard)
+    : layout_(std::move(layout)),
+      shard_(shard),
+      weights_are_shard_(plan.parallel.zero >= 3 && layout_.shards > 1),
+      weights_(zeros(weights_are_shard_ ? layout_.shard_elements : layout_.padded_elements, compute)),
+      main_gradients_(plan, layout_, accumulator, shard) {
+  fill_weights(plan.train.seed);
+}
+
+void ParameterStore::fill_weights(std::uint64_t seed) {
+  for (const LocalParameter& parameter : layout_.parameters) {
+    if (!weights_are_shard_) {
+      fill_initial_weight(parameter, seed, view(weights_, parameter));
+      continue;
+    }
+    const FlatRange &unit = layout_.units[layout_.unit_of(parameter.offset)], own = layout_.shard_of(unit, shard_);
+    const std::int64_t first = std::max(own.first, parameter.offset);
+    const std::int64_t end = std::min(own.end(), parameter.offset + parameter.elements());
+    if (first >= end) continue;
+    const at::Tensor whole = at::empty(parameter.local_shape, weights_.options());
+    fill_initial_weight(parameter, seed, whole);
+    own_weights(unit)
+        .narrow(0, first - own.first, end - first)
+        .copy_(whole.view({-1}).narrow(0, first - parameter.offset, end - first));
+  }
+}
+
+at::Tensor ParameterStore::own_weights(const FlatRange& unit) const {
+  const FlatRange own = layout_.shard_of(unit, shard_);
+  return weights_.narrow(0, weights_are_shard_ ? unit.first / layout_.shards : own.first, own.count);
+}
+
+at::Tensor ParameterStore::view(const at::Tensor& whole, const LocalParameter& parameter) const {
+  return whole.narrow(0, parameter.offset, parameter.elements()).view(parameter.local_shape);
 }
 
 const LocalParameter* ParameterStore::find(const std::string& name) const {
@@ -66,44 +89,44 @@ const LocalParameter* ParameterStore::find(const std::string& name) const {
   return found == all.end() ? nullptr : &*found;
 }
 
-at::Tensor ParameterStore::fused(const at::Tensor& buffer, const std::vector<std::string>& names) const {
+WeightPlace ParameterStore::fused(const std::vector<std::string>& names) const {
   const LocalParameter* first = names.empty() ? nullptr : find(names.front());
   if (first == nullptr) return {};
-  std::vector<std::int64_t> shape = first->local_shape;
-  std::int64_t end = first->offset + first->elements();
+  WeightPlace place{first->offset, first->local_shape};
   for (std::size_t i = 1; i < names.size(); ++i) {
     const LocalParameter* next = find(names[i]);
-    if (next == nullptr || next->offset != end)
+    if (next == nullptr || next->offset != place.offset + place.elements())
       throw std::logic_error(fmt::format("{} does not follow {} in the flat buffer", names[i], names[i - 1]));
-    shape[0] += next->local_shape[0];
-    end += next->elements();
+    place.shape[0] += next->local_shape[0];
   }
-  return buffer.narrow(0, first->offset, end - first->offset).view(shape);
+  return place;
 }
 
-std::vector<OpParameters> ParameterStore::op_parameters(const OpList& list, std::int64_t layer) const {
+std::vector<OpPlaces> ParameterStore::op_places(const OpList& list, std::int64_t layer) const {
   const std::string in_layer = fmt::format("model.layers.{}.", layer);
   const bool post_norm = find(in_layer + "post_feedforward_layernorm.weight") != nullptr;
-  std::vector<OpParameters> parameters;
+  std::vector<OpPlaces> places;
   for (const Op& op : list.ops) {
     std::vector<std::string> modules = modules_of(op.name, layer, post_norm);
     if (op.name == "head" && find("lm_head.weight") == nullptr) modules = {"model.embed_tokens"};  // tied
-    const auto weights = with_suffix(modules, ".weight");
-    const auto biases = with_suffix(op.name == "head" ? std::vector<std::string>{"lm_head"} : modules, ".bias");
-    OpParameters p{fused(weights_, weights),
-                   fused(weights_, biases),
-                   fused(gradients_, weights),
-                   fused(gradients_, biases),
-                   {},
-                   {}};
-    if (op.weights > 0 && !p.weight.defined())
+    OpPlaces place;
+    place.weight = fused(with_suffix(modules, ".weight"));
+    place.bias = fused(with_suffix(op.name == "head" ? std::vector<std::string>{"lm_head"} : modules, ".bias"));
+    if (op.name == "embedding") place.second_weight = fused({"model.embed_positions.weight"});
+    if (op.weights > 0 && place.weight.shape.empty())
       throw std::logic_error(fmt::format("no weights found for op '{}' of layer {}", op.name, layer));
-    if (op.name == "embedding") {
-      p.second_weight = fused(weights_, {"model.embed_positions.weight"});
-      p.second_gradient = fused(gradients_, {"model.embed_positions.weight"});
-    }
-    parameters.push_back(std::move(p));
+    places.push_back(std::move(place));
   }
+  return places;
+}
+
+std::vector<OpParameters> op_parameters(const std::vector<OpPlaces>& places, const std::vector<FlatWindow>& weights,
+                                        const std::vector<FlatWindow>& gradients) {
+  std::vector<OpParameters> parameters;
+  for (const OpPlaces& place : places)
+    parameters.push_back({place.weight.in(weights), place.bias.in(weights), place.weight.in(gradients),
+                          place.bias.in(gradients), place.second_weight.in(weights),
+                          place.second_weight.in(gradients)});
   return parameters;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/replicated_weights.h"
+
 namespace reckon {
 namespace {
 
@@ -17,8 +19,8 @@ std::unique_ptr<GroupCalls> make_group(const RankGrid& grid, Group group, Commun
 /// Tensor ranks r with the same r * kv_heads / tensor, null where every rank has key/value heads of its own.
 std::unique_ptr<GroupCalls> make_key_value_replicas(const Plan& plan, const Coordinates& at, Communicator& world,
                                                     StepTimer& timer) {
-  const std::int64_t replicas = plan.parallel.tensor / std::max<std::int64_t>(1, plan.model.kv_heads);
-  if (replicas <= 1) return nullptr;
+  const std::int64_t replicas = reckon::key_value_replicas(plan);
+  if (replicas == 1) return nullptr;
   const auto key = static_cast<int>(at.tensor % replicas);
   auto communicator = world.split(world.rank() - key, key, std::string(name_of(Group::tensor)));
   return std::make_unique<GroupCalls>(std::move(communicator), Group::tensor, timer);
@@ -30,8 +32,12 @@ RankGroups::RankGroups(const Plan& plan, Communicator& world, StepTimer& timer) 
   const RankGrid grid(plan.parallel);
   coordinates = grid.coordinates(world.rank());
   tensor = make_group(grid, Group::tensor, world, timer);
-  gradient = make_group(grid, Group::gradient, world, timer);
-  if (plan.parallel.zero > 0) shard = make_group(grid, Group::shard, world, timer);
+  if (plan.parallel.zero == 0) {
+    gradient = make_group(grid, Group::gradient, world, timer);
+  } else {
+    shard = make_group(grid, Group::shard, world, timer);
+    replica = make_group(grid, Group::replica, world, timer);
+  }
   key_value_replicas = make_key_value_replicas(plan, coordinates, world, timer);
   if (plan.model.tied_head && plan.parallel.pipeline > 1) embedding = make_group(grid, Group::embedding, world, timer);
   stage_outputs = make_group(grid, Group::pipeline, world, timer);
@@ -41,7 +47,7 @@ RankGroups::RankGroups(const Plan& plan, Communicator& world, StepTimer& timer) 
 std::vector<GroupCalls*> RankGroups::all() const {
   std::vector<GroupCalls*> groups;
   for (const auto* group :
-       {&tensor, &gradient, &shard, &key_value_replicas, &embedding, &stage_outputs, &stage_gradients})
+       {&tensor, &gradient, &shard, &replica, &key_value_replicas, &embedding, &stage_outputs, &stage_gradients})
     if (*group) groups.push_back(group->get());
   return groups;
 }

@@ -13,7 +13,9 @@ namespace reckon {
 /// Null where the group has one member.
 struct RankGroups {
   Coordinates coordinates;
-  std::unique_ptr<GroupCalls> tensor, gradient, shard;
+  std::unique_ptr<GroupCalls> tensor;
+  std::unique_ptr<GroupCalls> gradient;                        // without ZeRO: ranks that hold the same weights
+  std::unique_ptr<GroupCalls> shard, replica;                  // ZeRO: ranks that share them; that hold the same shard
   std::unique_ptr<GroupCalls> key_value_replicas;              // tensor ranks that hold the same key/value heads
   std::unique_ptr<GroupCalls> embedding;                       // first and last stage, where the table is tied
   std::unique_ptr<GroupCalls> stage_outputs, stage_gradients;  // along the pipeline, one for each direction
@@ -25,7 +27,7 @@ struct RankGroups {
   /// True on one rank of those that hold the same weights because of tensor parallelism or tying.
   bool counts(const LocalParameter& parameter) const;
 
-  /// The ranks whose gradients are summed: with ZeRO those that share the states.
+  /// The ranks over which gradients are summed first: with ZeRO those that share the states.
   GroupCalls* weight_holders(const Plan& plan) const { return plan.parallel.zero > 0 ? shard.get() : gradient.get(); }
 };
 

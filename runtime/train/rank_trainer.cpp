@@ -18,19 +18,12 @@ at::Tensor row_positions(const Plan& plan) {
   return at::arange(length, at::kInt).repeat({plan.batch.micro_batch});
 }
 
-std::vector<VirtualStage> virtual_stages(const RankModel& model, const ParameterStore& store) {
+std::vector<VirtualStage> virtual_stages(const RankModel& model, const ParameterStore& store, const RankGroups& groups,
+                                         GradientAccumulation& gradients) {
   std::vector<VirtualStage> stages;
-  for (std::int64_t chunk = 0; chunk < model.plan.parallel.chunks; ++chunk) stages.emplace_back(model, store, chunk);
+  for (std::int64_t chunk = 0; chunk < model.plan.parallel.chunks; ++chunk)
+    stages.emplace_back(model, store, groups.shard.get(), gradients, chunk);
   return stages;
-}
-
-const LocalParameter* tied_table(const ParameterStore& store, const RankGroups& groups) {
-  return groups.embedding && groups.embedding->size() > 1 ? store.find("model.embed_tokens.weight") : nullptr;
-}
-
-std::int64_t tied_floor(const ParameterStore& store, const RankGroups& groups) {
-  const LocalParameter* table = tied_table(store, groups);
-  return table != nullptr ? table->offset + table->elements() : 0;
 }
 
 double tokens_of_step(const Plan& plan) {
@@ -45,16 +38,14 @@ RankTrainer::RankTrainer(const Plan& plan, Communicator& world, const TokenStrea
       tokens_(tokens),
       groups_(plan, world, timer_),
       model_(plan, groups_.coordinates, timer_, groups_.tensor.get()),
-      store_(parameter_layout(plan, groups_.coordinates), model_.compute, model_.accumulator, plan.train.seed),
-      stages_(virtual_stages(model_, store_)),
+      store_(plan, parameter_layout(plan, groups_.coordinates), model_.compute, model_.accumulator,
+             groups_.shard ? groups_.shard->rank() : 0),
+      gradients_(make_gradient_accumulation(plan, store_, groups_, timer_)),
+      stages_(virtual_stages(model_, store_, groups_, *gradients_)),
       actions_(pipeline_actions(plan.parallel.schedule, static_cast<int>(plan.parallel.pipeline),
                                 static_cast<int>(groups_.coordinates.pipeline), static_cast<int>(plan.parallel.chunks),
                                 static_cast<int>(plan.micro_batches()))),
       replicated_(plan, store_, groups_),
-      reduction_(store_.gradients(),
-                 flat_pieces(store_.layout(), plan.gradients.bucket, store_.gradients().element_size()),
-                 groups_.weight_holders(plan)),
-      reduction_floor_(tied_floor(store_, groups_)),
       optimizer_(plan, store_, groups_, timer_),
       positions_(row_positions(plan)),
       links_(model_, groups_) {}
@@ -83,7 +74,7 @@ void RankTrainer::run_forward(const Action& action, std::int64_t step) {
   StageActivations& activations = in_flight_[{action.chunk, action.micro_batch}];
   peak_in_flight_ = std::max(peak_in_flight_, in_flight_.size());
   activations.batch = make_batch(step, action.micro_batch);
-  const VirtualStage& stage = stages_[static_cast<std::size_t>(action.chunk)];
+  VirtualStage& stage = stages_[static_cast<std::size_t>(action.chunk)];
   const at::Tensor output = stage.forward(stage.is_first() ? at::Tensor() : links_.receive_input(), activations);
   if (stage.is_last()) loss_sum_ += activations.batch.loss_sum;
   else links_.send_output(output);
@@ -91,29 +82,15 @@ void RankTrainer::run_forward(const Action& action, std::int64_t step) {
 
 void RankTrainer::run_backward(const Action& action, bool last_micro_batch) {
   const auto found = in_flight_.find({action.chunk, action.micro_batch});
-  const VirtualStage& stage = stages_[static_cast<std::size_t>(action.chunk)];
-  const auto section_done = [&](std::int64_t layer, std::int64_t offset) {
-    if (!last_micro_batch) return;
-    replicated_.sum_layer(layer);
-    reduction_.complete_down_to(std::max(offset, reduction_floor_));
-  };
-  const at::Tensor gradient =
-      stage.backward(stage.is_last() ? at::Tensor() : links_.receive_output_gradient(), found->second, section_done);
+  VirtualStage& stage = stages_[static_cast<std::size_t>(action.chunk)];
+  const at::Tensor gradient = stage.backward(stage.is_last() ? at::Tensor() : links_.receive_output_gradient(),
+                                             found->second, last_micro_batch);
   in_flight_.erase(found);
   if (!stage.is_first()) links_.send_input_gradient(gradient);
 }
 
-/// Both ends of the pipeline use the table, so its gradient is the sum of theirs.
-void RankTrainer::sum_tied_table() {
-  if (const LocalParameter* table = tied_table(store_, groups_))
-    groups_.embedding->all_reduce(store_.gradients().narrow(0, table->offset, table->elements())).wait();
-}
-
 StepResult RankTrainer::forward_backward(std::int64_t step) {
-  {
-    const StepTimer::Span span(timer_, timer_.component("optimizer"));
-    store_.gradients().zero_();
-  }
+  gradients_->begin_step(step);
   loss_sum_ = 0;
   std::vector<std::int64_t> left(stages_.size(), plan_.micro_batches());
   for (const Action& action : actions_) {
@@ -121,8 +98,8 @@ StepResult RankTrainer::forward_backward(std::int64_t step) {
     else run_backward(action, --left[static_cast<std::size_t>(action.chunk)] == 0);
   }
   links_.finish();
-  sum_tied_table();
-  reduction_.finish();
+  gradients_->finish();
+  replicated_.sum();
   const bool owns_loss = stages_.back().is_last() && groups_.coordinates.tensor == 0;
   double sums[] = {owns_loss ? loss_sum_ : 0.0, optimizer_.squared_norm_share()};
   Handle call = world_.all_reduce(view(sums));

@@ -10,7 +10,7 @@
 #include "plan/pipeline_schedule.h"
 #include "plan/plan.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/train/gradient_reduction.h"
+#include "runtime/train/gradient_accumulation.h"
 #include "runtime/train/input/token_stream.h"
 #include "runtime/train/optimizer.h"
 #include "runtime/train/pipeline_links.h"
@@ -53,7 +53,6 @@ class RankTrainer {
   MicroBatch make_batch(std::int64_t step, int micro_batch) const;
   void run_forward(const Action& action, std::int64_t step);
   void run_backward(const Action& action, bool last_micro_batch);
-  void sum_tied_table();
   [[noreturn]] void end_run(std::int64_t step, const char* quantity, double value);
 
   const Plan& plan_;
@@ -63,11 +62,10 @@ class RankTrainer {
   RankGroups groups_;
   RankModel model_;
   ParameterStore store_;
+  std::unique_ptr<GradientAccumulation> gradients_;
   std::vector<VirtualStage> stages_;  // by chunk
   std::vector<Action> actions_;
   ReplicatedGradients replicated_;
-  GradientReduction reduction_;
-  std::int64_t reduction_floor_;  // gradients below this offset may change until the end of the step (a tied table)
   Optimizer optimizer_;
   at::Tensor positions_;  // place of each token in its row
   PipelineLinks links_;

@@ -2,25 +2,42 @@
 
 #include <ATen/ATen.h>
 
-#include <vector>
+#include "plan/replicated_weights.h"
 
 namespace reckon {
 
-ReplicatedGradients::ReplicatedGradients(const Plan& plan, const ParameterStore& store, const RankGroups& groups)
-    : plan_(plan), store_(store), groups_(groups) {}
+ReplicatedGradients::ReplicatedGradients(const Plan& plan, ParameterStore& store, const RankGroups& groups)
+    : store_(store),
+      groups_(groups),
+      tensor_(replicated_ranges(plan, store.layout(), Split::replicated, store.shard())),
+      key_value_(replicated_ranges(plan, store.layout(), Split::kv_rows, store.shard())) {}
 
-void ReplicatedGradients::sum_layer(std::int64_t layer) const {
-  if (!groups_.tensor) return;
-  std::vector<TimedCall> calls;
-  for (const LocalParameter& parameter : store_.layout().parameters) {
-    if (parameter.layer != layer) continue;
-    const at::Tensor gradient = store_.gradients().narrow(0, parameter.offset, parameter.elements());
-    if (parameter.whole.split == Split::replicated && plan_.parallel.sequence)
-      calls.push_back(groups_.tensor->all_reduce(gradient));
-    if (parameter.whole.split == Split::kv_rows && groups_.key_value_replicas)
-      calls.push_back(groups_.key_value_replicas->all_reduce(gradient));
+void ReplicatedGradients::sum() {
+  if (!tensor_.empty()) sum_over(*groups_.tensor, tensor_);
+  if (!key_value_.empty()) sum_over(*groups_.key_value_replicas, key_value_);
+}
+
+void ReplicatedGradients::sum_over(GroupCalls& group, const std::vector<FlatRange>& ranges) {
+  const ParameterLayout& layout = store_.layout();
+  MainGradients& main = store_.main_gradients();
+  const auto own_part = [&](const FlatRange& range) {
+    return layout.shard_of(layout.units[layout.unit_of(range.first)], store_.shard());
+  };
+  const auto in_own_part = [&](const at::Tensor& part, const FlatRange& range) {
+    return part.narrow(0, range.first - own_part(range).first, range.count);
+  };
+  std::vector<at::Tensor> parts;
+  for (const FlatRange& range : ranges) parts.push_back(in_own_part(main.read(own_part(range)), range));
+  const at::Tensor message = at::cat(parts);
+  parts.clear();
+  group.all_reduce(message).wait();
+  std::int64_t place = 0;
+  for (const FlatRange& range : ranges) {
+    const at::Tensor part = main.read(own_part(range));
+    in_own_part(part, range).copy_(message.narrow(0, place, range.count));
+    main.write(own_part(range), part);
+    place += range.count;
   }
-  for (TimedCall& call : calls) call.wait();
 }
 
 }  // namespace reckon

@@ -1,9 +1,11 @@
 // Gradients of weights that several tensor ranks hold alike but have seen different parts of: with sequence parallelism
 // all replicated weights (each rank saw its own tokens), and key and value weights whose heads are replicated because
-// there are fewer than ranks (each rank saw its own query heads). They are summed over the ranks that hold them.
+// there are fewer than ranks (each rank saw its own query heads). They are summed over the ranks that hold them, once a
+// step and after the sum over data replicas, which commutes: of its shard only with ZeRO, in one message for each
+// group.
 #pragma once
 
-#include <cstdint>
+#include <vector>
 
 #include "runtime/train/parameter_store.h"
 #include "runtime/train/rank_groups.h"
@@ -12,15 +14,18 @@ namespace reckon {
 
 class ReplicatedGradients {
  public:
-  ReplicatedGradients(const Plan& plan, const ParameterStore& store, const RankGroups& groups);
+  /// All must outlive it.
+  ReplicatedGradients(const Plan& plan, ParameterStore& store, const RankGroups& groups);
 
-  /// Sums those of model layer `layer` (kEmbeddingLayer, kHeadLayer). All tensor ranks call it in the same order.
-  void sum_layer(std::int64_t layer) const;
+  /// All ranks call it when the main gradients are summed over data replicas.
+  void sum();
 
  private:
-  const Plan& plan_;
-  const ParameterStore& store_;
+  void sum_over(GroupCalls& group, const std::vector<FlatRange>& ranges);
+
+  ParameterStore& store_;
   const RankGroups& groups_;
+  std::vector<FlatRange> tensor_, key_value_;  // what this rank's shard holds of them
 };
 
 }  // namespace reckon

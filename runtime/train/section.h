@@ -33,8 +33,12 @@ struct SectionLists {
 
 class SectionRun {
  public:
-  SectionRun(const RankModel& model, std::shared_ptr<const SectionLists> lists, std::vector<OpParameters> parameters)
-      : model_(model), lists_(std::move(lists)), parameters_(std::move(parameters)) {}
+  SectionRun(const RankModel& model, std::shared_ptr<const SectionLists> lists)
+      : model_(model), lists_(std::move(lists)) {}
+
+  const OpList& list() const { return lists_->list; }
+  /// Gives the ops their weights (and, for backward, gradients), by op; empty lets go of them.
+  void bind(std::vector<OpParameters> parameters) { parameters_ = std::move(parameters); }
 
   /// Consumes the input and returns the section's output (the head's is undefined: its loss is in the batch).
   at::Tensor forward(at::Tensor input, MicroBatch& batch, SavedActivations& saved) const;

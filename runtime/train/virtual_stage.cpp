@@ -11,12 +11,6 @@
 namespace reckon {
 namespace {
 
-std::int64_t first_offset_of_layer(const ParameterLayout& layout, std::int64_t layer) {
-  for (const LocalParameter& parameter : layout.parameters)
-    if (parameter.layer == layer) return parameter.offset;
-  return layout.elements;
-}
-
 /// Lists shared by layers of one kind and mode.
 class ListCache {
  public:
@@ -42,7 +36,12 @@ Recompute layer_recompute(const Plan& plan, std::int64_t stage, std::int64_t lay
   return layer_of_stage < layers[index] ? plan.activations.recompute : Recompute::none;
 }
 
-VirtualStage::VirtualStage(const RankModel& model, const ParameterStore& store, std::int64_t chunk) {
+VirtualStage::VirtualStage(const RankModel& model, const ParameterStore& store, GroupCalls* shard,
+                           GradientAccumulation& gradients, std::int64_t chunk)
+    : store_(store),
+      shard_(shard),
+      gradients_(gradients),
+      buffers_are_whole_(!store.weights_are_shard() && !store.layout().by_section) {
   const Plan& plan = model.plan;
   const std::int64_t stage = model.coordinates.pipeline, index = chunk * plan.parallel.pipeline + stage;
   const std::vector<std::int64_t> layers = layers_per_virtual_stage(plan);
@@ -52,8 +51,12 @@ VirtualStage::VirtualStage(const RankModel& model, const ParameterStore& store, 
   ListCache lists(model, static_cast<int>(stage));
   const auto add = [&](Section section, Recompute recompute, std::int64_t layer) {
     const auto list = lists.get(section, recompute);
-    parts_.push_back({SectionRun(model, list, store.op_parameters(list->list, layer)), layer,
-                      first_offset_of_layer(store.layout(), layer)});
+    std::vector<OpPlaces> places = store.op_places(list->list, layer);
+    SectionUnits units = section_units(store.layout(), layer, places);
+    parts_.push_back({SectionRun(model, list), std::move(places), std::move(units)});
+    if (!buffers_are_whole_) return;
+    Part& part = parts_.back();
+    part.run.bind(op_parameters(part.places, weights_of(part).windows(), gradients_.open(part.units)));
   };
   const auto sum_before = [&](std::int64_t virtual_stage) {
     return std::accumulate(layers.begin(), layers.begin() + virtual_stage, std::int64_t{0});
@@ -70,21 +73,36 @@ VirtualStage::VirtualStage(const RankModel& model, const ParameterStore& store, 
   if (is_last_) add(Section::head, Recompute::none, kHeadLayer);
 }
 
-at::Tensor VirtualStage::forward(at::Tensor input, StageActivations& activations) const {
+at::Tensor VirtualStage::forward(at::Tensor input, StageActivations& activations) {
   activations.saved.resize(parts_.size());
   at::Tensor stream = is_first_ ? activations.batch.tokens : std::move(input);
-  for (std::size_t i = 0; i < parts_.size(); ++i)
+  SectionWeights ahead = weights_of(parts_.front());
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    SectionWeights weights = std::move(ahead);
+    if (i + 1 < parts_.size()) ahead = weights_of(parts_[i + 1]);
+    if (!buffers_are_whole_) parts_[i].run.bind(op_parameters(parts_[i].places, weights.windows(), {}));
     stream = parts_[i].run.forward(std::move(stream), activations.batch, activations.saved[i]);
+    if (!buffers_are_whole_) parts_[i].run.bind({});
+  }
   return stream;
 }
 
-at::Tensor VirtualStage::backward(at::Tensor output_gradient, StageActivations& activations,
-                                  const SectionDone& section_done) const {
+at::Tensor VirtualStage::backward(at::Tensor output_gradient, StageActivations& activations, bool last_micro_batch) {
   at::Tensor gradient = std::move(output_gradient);
+  SectionWeights ahead = weights_of(parts_.back());
   for (std::size_t i = parts_.size(); i-- > 0;) {
-    gradient = parts_[i].run.backward(std::move(gradient), activations.batch, activations.saved[i]);
-    section_done(parts_[i].layer, parts_[i].first_offset);
+    Part& part = parts_[i];
+    {
+      SectionWeights weights = std::move(ahead);
+      if (i > 0) ahead = weights_of(parts_[i - 1]);
+      if (!buffers_are_whole_)
+        part.run.bind(op_parameters(part.places, weights.windows(), gradients_.open(part.units)));
+      gradient = part.run.backward(std::move(gradient), activations.batch, activations.saved[i]);
+      if (!buffers_are_whole_) part.run.bind({});
+    }
+    gradients_.close(part.units, last_micro_batch);
   }
+  gradients_.end_backward();
   return gradient;
 }
 

@@ -3,12 +3,13 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <functional>
 #include <memory>
 #include <vector>
 
+#include "runtime/train/gradient_accumulation.h"
 #include "runtime/train/parameter_store.h"
 #include "runtime/train/section.h"
+#include "runtime/train/section_weights.h"
 
 namespace reckon {
 
@@ -20,25 +21,31 @@ struct StageActivations {
 
 class VirtualStage {
  public:
-  /// Virtual stage `chunk` * stages + stage of the plan.
-  VirtualStage(const RankModel& model, const ParameterStore& store, std::int64_t chunk);
+  /// Virtual stage `chunk` * stages + stage of the plan. All arguments must outlive it.
+  VirtualStage(const RankModel& model, const ParameterStore& store, GroupCalls* shard, GradientAccumulation& gradients,
+               std::int64_t chunk);
 
   bool is_first() const { return is_first_; }
   bool is_last() const { return is_last_; }
 
   /// `input` is undefined on the first stage; the output is undefined on the last.
-  at::Tensor forward(at::Tensor input, StageActivations& activations) const;
-  /// `section_done` is called after each section with its model layer and the offset of its first weight: no weight of
-  /// this virtual stage at or above it gets any more gradient from this micro-batch.
-  using SectionDone = std::function<void(std::int64_t layer, std::int64_t offset)>;
-  at::Tensor backward(at::Tensor output_gradient, StageActivations& activations, const SectionDone& section_done) const;
+  at::Tensor forward(at::Tensor input, StageActivations& activations);
+  at::Tensor backward(at::Tensor output_gradient, StageActivations& activations, bool last_micro_batch);
 
  private:
   struct Part {
     SectionRun run;
-    std::int64_t layer, first_offset;  // model layer, place of its weights in the flat buffer
+    std::vector<OpPlaces> places;
+    SectionUnits units;
   };
 
+  /// Starts making the weights of a section whole.
+  SectionWeights weights_of(const Part& part) const { return {store_, shard_, part.units.all()}; }
+
+  const ParameterStore& store_;
+  GroupCalls* shard_;
+  GradientAccumulation& gradients_;
+  bool buffers_are_whole_;  // so sections stay bound to them
   bool is_first_, is_last_;
   std::vector<Part> parts_;
 };

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -166,6 +167,54 @@ TEST(ParameterLayout, ShardsAreEqualAndCoverTheBuffer) {
   }
   plan.parallel.zero_group = 1;
   EXPECT_EQ(parameter_layout(plan, {}).shards, 1);
+}
+
+TEST(ParameterLayout, ShardsOfBucketsAreEqualPartsOfEveryPiece) {
+  Plan plan = plan_of(llama(5, 3, 3), 1, 1, 7);
+  plan.parallel.zero = 1;
+  plan.gradients.bucket = Bytes(4003);  // 1000 fp32 gradients, of which 994 divide by 7
+  const ParameterLayout layout = parameter_layout(plan, {});
+  EXPECT_FALSE(layout.by_section);
+  EXPECT_EQ(layout.units.back().count, 994);
+  std::vector<int> held(static_cast<std::size_t>(layout.padded_elements), 0);
+  for (std::int64_t shard = 0; shard < 7; ++shard) {
+    std::int64_t sum = 0;
+    for (const FlatRange& range : layout.shard_ranges(shard)) {
+      sum += range.count;
+      for (std::int64_t i = range.first; i < range.end(); ++i) ++held[static_cast<std::size_t>(i)];
+    }
+    EXPECT_EQ(sum, layout.shard_elements);
+  }
+  EXPECT_EQ(std::count(held.begin(), held.end(), 1), layout.padded_elements);  // every weight once
+}
+
+TEST(ParameterLayout, WithSplitGradientsUnitsAreSectionsAndTheTiedTable) {
+  Plan plan = plan_of(llama(4, 3, 3), 1, 2, 5);
+  plan.model.tied_head = true;
+  plan.parallel.zero = 2;
+  for (const std::int64_t pipeline : {1, 2}) {
+    plan.parallel.pipeline = pipeline;
+    const SectionElements parts = section_elements(plan.model, 1, 1);
+    for (std::int64_t stage = 0; stage < pipeline; ++stage) {
+      const ParameterLayout layout = parameter_layout(plan, {.pipeline = stage});
+      std::vector<std::int64_t> expected, units;
+      const auto add = [&](Section section) {
+        for (const std::int64_t unit : held_units(plan, parts, section)) expected.push_back(unit);
+      };
+      if (stage == 0) add(Section::embedding);
+      for (std::int64_t layer = 0; layer < 4 / pipeline; ++layer) add(Section::dense_layer);
+      if (stage + 1 == pipeline) add(Section::head);
+      for (const FlatRange& unit : layout.units) units.push_back(unit.count);
+      std::sort(units.begin(), units.end());
+      std::sort(expected.begin(), expected.end());
+      EXPECT_EQ(units, expected) << "stage " << stage << " of " << pipeline;
+      for (const LocalParameter& parameter : layout.parameters) {  // none lies in two units
+        const FlatRange& unit = layout.units[layout.unit_of(parameter.offset)];
+        EXPECT_LE(parameter.offset + parameter.elements(), unit.end()) << parameter.whole.name;
+        EXPECT_EQ(unit.count % 5, 0);
+      }
+    }
+  }
 }
 
 TEST(ParameterLayout, ExpertShardsSpreadOverTheRanksWithTheSameExperts) {

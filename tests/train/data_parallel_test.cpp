@@ -28,7 +28,7 @@ Outcome train(const Plan& plan, int steps) {
   on_ranks(plan, [&](RankTrainer& trainer, int rank, MemoryAccount&) {
     for (int s = 0; s < steps; ++s) {
       StepResult step = trainer.forward_backward(s);
-      if (s == 0 && rank == 0 && plan.parallel.zero == 0)
+      if (s == 0 && rank == 0 && plan.parallel.zero == 0 && !trainer.parameters().layout().by_section)
         result.first_gradients = by_name(trainer.parameters(), trainer.parameters().gradients());
       trainer.update(s, step);
       if (rank != 0) continue;

@@ -82,46 +82,6 @@ struct Outcome {
   StepProfile measured;
 };
 
-/// Puts a rank's slice into the whole tensor.
-void place(std::map<std::string, at::Tensor>& whole, const LocalParameter& parameter, const at::Tensor& slice) {
-  const std::vector<std::int64_t>& shape = parameter.whole.shape;
-  at::Tensor& target = whole[parameter.whole.name];
-  if (!target.defined()) target = at::zeros(shape, slice.options());
-  const std::int64_t dimension = parameter.whole.split == Split::columns ? 1 : 0;
-  const bool is_whole = parameter.whole.split == Split::replicated;
-  const std::int64_t first = is_whole ? 0 : parameter.first;
-  const std::int64_t count = std::min(slice.size(dimension), shape[static_cast<std::size_t>(dimension)] - first);
-  if (count > 0) target.narrow(dimension, first, count).copy_(slice.narrow(dimension, 0, count));
-}
-
-/// The flat buffers of all model parts, put together from what each rank holds of them.
-class FlatBuffers {
- public:
-  void add(RankTrainer& trainer, const at::Tensor& buffer, bool sharded) {
-    const std::lock_guard lock(mutex_);
-    const Coordinates& at = trainer.groups().coordinates;
-    const ParameterLayout& layout = trainer.parameters().layout();
-    auto& [flat, kept_layout] = parts_[{at.pipeline, at.tensor}];
-    if (!flat.defined()) flat = at::zeros({layout.padded_elements}, buffer.options());
-    kept_layout = layout;
-    const std::int64_t count = sharded ? layout.shard_elements : layout.padded_elements;
-    const std::int64_t first = sharded ? trainer.groups().shard->rank() * count : 0;
-    flat.narrow(0, first, count).copy_(buffer.size(0) == count ? buffer : buffer.narrow(0, first, count));
-  }
-  std::map<std::string, at::Tensor> whole() const {
-    std::map<std::string, at::Tensor> tensors;
-    for (const auto& [place_of_part, part] : parts_)
-      for (const LocalParameter& parameter : part.second.parameters)
-        place(tensors, parameter,
-              part.first.narrow(0, parameter.offset, parameter.elements()).view(parameter.local_shape));
-    return tensors;
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::pair<std::int64_t, std::int64_t>, std::pair<at::Tensor, ParameterLayout>> parts_;
-};
-
 /// What the test copies is booked apart from what the run needs.
 MemoryAccount& account_of_the_test() {
   static MemoryAccount& account = *new MemoryAccount;
@@ -130,8 +90,8 @@ MemoryAccount& account_of_the_test() {
 
 Outcome train(const Plan& plan) {
   Outcome outcome;
-  FlatBuffers gradients, weights;
-  const bool shards = plan.parallel.zero > 0 && zero_shards(plan.parallel) > 1;
+  testing::FlatBuffers gradients, weights;
+  std::mutex mutex;
   on_ranks(plan, [&](RankTrainer& trainer, int rank, MemoryAccount& account, Communicator& world) {
     std::vector<StepTimes> times;
     for (GroupCalls* group : trainer.groups().all()) group->communicator().reset_traffic();
@@ -140,7 +100,8 @@ Outcome train(const Plan& plan) {
       StepResult step = trainer.forward_backward(s);
       if (s == 0) {
         const AccountScope scope(account_of_the_test());
-        gradients.add(trainer, trainer.parameters().gradients(), shards);
+        const std::lock_guard lock(mutex);
+        testing::place_gradients(gradients, trainer);
       }
       trainer.update(s, step);
       times.push_back(trainer.timer().end_step());
@@ -152,10 +113,11 @@ Outcome train(const Plan& plan) {
         measured_profile(plan, exchange_reports(world, rank_report(trainer, rank, account, times, kSteps)), {1.0});
     if (rank == 0) outcome.measured = measured;
     const AccountScope scope(account_of_the_test());
-    weights.add(trainer, trainer.parameters().weights(), plan.parallel.zero > 2 && shards);
+    const std::lock_guard lock(mutex);
+    testing::place_weights(weights, trainer);
   });
-  outcome.gradients = gradients.whole();
-  outcome.weights = weights.whole();
+  outcome.gradients = testing::whole_tensors(plan, gradients);
+  outcome.weights = testing::whole_tensors(plan, weights);
   return outcome;
 }
 

@@ -6,6 +6,8 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "plan/plan.h"
 #include "runtime/comm/local_communicator.h"
@@ -61,6 +63,51 @@ inline std::map<std::string, at::Tensor> by_name(const ParameterStore& store, co
   for (const LocalParameter& parameter : store.layout().parameters)
     named[parameter.whole.name] = store.view(buffer, parameter).clone();
   return named;
+}
+
+/// Weights or gradients of the model parts by pipeline and tensor rank, put together from what ranks hold.
+using FlatBuffers = std::map<std::pair<std::int64_t, std::int64_t>, at::Tensor>;
+
+/// Puts this rank's shard (all it has, without ZeRO) into its model part. `read(unit, own)` gives its values.
+template <class Read>
+void place_shard(FlatBuffers& buffers, RankTrainer& trainer, Read read) {
+  ParameterStore& store = trainer.parameters();
+  const Coordinates& at = trainer.groups().coordinates;
+  at::Tensor& flat = buffers[{at.pipeline, at.tensor}];
+  for (const FlatRange& unit : store.layout().units) {
+    const FlatRange own = store.layout().shard_of(unit, store.shard());
+    const at::Tensor values = read(unit, own);
+    if (!flat.defined()) flat = at::zeros({store.layout().padded_elements}, values.options());
+    flat.narrow(0, own.first, own.count).copy_(values);
+  }
+}
+
+inline void place_gradients(FlatBuffers& buffers, RankTrainer& trainer) {
+  place_shard(buffers, trainer,
+              [&](const FlatRange&, const FlatRange& own) { return trainer.parameters().main_gradients().read(own); });
+}
+
+inline void place_weights(FlatBuffers& buffers, RankTrainer& trainer) {
+  place_shard(buffers, trainer,
+              [&](const FlatRange& unit, const FlatRange&) { return trainer.parameters().own_weights(unit); });
+}
+
+/// Whole tensors by name from the model parts of a plan.
+inline std::map<std::string, at::Tensor> whole_tensors(const Plan& plan, const FlatBuffers& buffers) {
+  std::map<std::string, at::Tensor> whole;
+  for (const auto& [place, flat] : buffers)
+    for (const LocalParameter& parameter :
+         parameter_layout(plan, {.tensor = place.second, .pipeline = place.first}).parameters) {
+      const at::Tensor slice = flat.narrow(0, parameter.offset, parameter.elements()).view(parameter.local_shape);
+      const std::vector<std::int64_t>& shape = parameter.whole.shape;
+      at::Tensor& target = whole[parameter.whole.name];
+      if (!target.defined()) target = at::zeros(shape, slice.options());
+      const std::int64_t dimension = parameter.whole.split == Split::columns ? 1 : 0;
+      const std::int64_t first = parameter.whole.split == Split::replicated ? 0 : parameter.first;
+      const std::int64_t count = std::min(slice.size(dimension), shape[static_cast<std::size_t>(dimension)] - first);
+      if (count > 0) target.narrow(dimension, first, count).copy_(slice.narrow(dimension, 0, count));
+    }
+  return whole;
 }
 
 }  // namespace reckon::testing

@@ -66,11 +66,6 @@ void require_executable(const Plan& plan) {
   refuse.add_if(plan.parallel.ring > 1, "parallel.ring", "ring attention cannot be executed yet; use 1");
   refuse.add_if(plan.parallel.chunks > 1 && plan.parallel.pipeline == 1, "parallel.chunks",
                 "several chunks on one pipeline stage cannot be executed; use 1");
-  refuse.add_if(plan.parallel.zero > 1, "parallel.zero",
-                fmt::format("ZeRO-{} cannot be executed yet; use 0 or 1", plan.parallel.zero));
-  refuse.add_if(plan.parallel.zero > 0 && plan.parallel.zero_group != 0 &&
-                    plan.parallel.zero_group != plan.parallel.data * plan.context(),
-                "parallel.zero_group", "hybrid sharding cannot be executed yet; use auto");
   refuse.add_if(plan.documents.source != "single", "documents.source",
                 "packed documents cannot be executed yet; use 'single' and give the text as train.data");
   refuse.add_if(plan.kernels.attention != AttentionKernel::flash, "kernels.attention",
@@ -89,10 +84,12 @@ void require_executable(const Plan& plan) {
                 "quantized activations cannot be executed yet; keep them in compute precision");
   refuse.add_if(!plan.activations.classes.empty(), "activations.classes",
                 "policies by class cannot be executed yet; leave them out");
-  refuse.add_if(plan.gradients.stored != NumberFormat::fp32, "gradients.stored",
-                fmt::format("the runtime keeps fp32 gradients, not {}", name_of(plan.gradients.stored)));
-  refuse.add_if(plan.gradients.wire != NumberFormat::fp32, "gradients.wire",
-                fmt::format("the runtime reduces gradients in fp32, not in {}", name_of(plan.gradients.wire)));
+  const auto refuse_gradient_format = [&](NumberFormat format, const char* key, const char* verb) {
+    refuse.add_if(format != NumberFormat::fp32 && format != NumberFormat::bf16, key,
+                  fmt::format("the runtime {} gradients in fp32 or bf16, not in {}", verb, name_of(format)));
+  };
+  refuse_gradient_format(plan.gradients.stored, "gradients.stored", "keeps");
+  refuse_gradient_format(plan.gradients.wire, "gradients.wire", "reduces");
   refuse.add_if(plan.gradients.reduce != GradientReduce::all_reduce, "gradients.reduce",
                 "the runtime reduces gradients with all_reduce only");
   refuse.add_if(plan.optimizer.states != NumberFormat::fp32, "optimizer.states",

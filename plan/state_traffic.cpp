@@ -1,0 +1,202 @@
+#include "plan/state_traffic.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "plan/parameter_layout.h"
+#include "plan/pipeline_schedule.h"
+#include "plan/rank_grid.h"
+#include "plan/replicated_weights.h"
+
+namespace reckon {
+
+namespace {
+
+/// Layers of a stage by kind, and whether it has embedding and head.
+struct StageSections {
+  std::int64_t dense = 0, moe = 0;
+  bool embedding = false, head = false;
+};
+
+StageSections sections_of(const Plan& plan, std::int64_t stage) {
+  const std::vector<std::int64_t> layers = layers_per_virtual_stage(plan);
+  StageSections sections;
+  std::int64_t layer = 0;
+  for (std::int64_t i = 0; i < plan.virtual_stages(); ++i) {
+    const std::int64_t end = layer + layers[static_cast<std::size_t>(i)];
+    for (; layer < end; ++layer)
+      if (i % plan.parallel.pipeline == stage) ++(plan.model.layer_is_moe(layer) ? sections.moe : sections.dense);
+  }
+  sections.embedding = stage == 0;
+  sections.head = stage + 1 == plan.parallel.pipeline;
+  return sections;
+}
+
+/// Equal units of one flat buffer.
+struct Units {
+  std::int64_t elements = 0, count = 1;
+  bool borrowed = false;  // read by a section that does not hold it
+};
+
+/// Ranks that share one flat buffer.
+struct Buffer {
+  Group all, shard;  // without and with ZeRO
+  std::int64_t shards = 1;
+  std::vector<Units> units;
+};
+
+class Counter {
+ public:
+  explicit Counter(const Plan& plan) : plan_(plan), grid_(plan.parallel) {}
+
+  void add(Group group, Collective collective, NumberFormat format, double bytes, std::int64_t calls) {
+    add_over(grid_.size(group), group, collective, format, bytes, calls);
+  }
+  void add_over(std::int64_t ranks, Group group, Collective collective, NumberFormat format, double bytes,
+                std::int64_t calls) {
+    if (ranks <= 1 || bytes <= 0.0 || calls <= 0) return;
+    const std::string dtype = is_block_scaled(format) ? "uint8" : std::string(name_of(format));
+    const double sent =
+        bytes_sent_per_rank(collective, Bytes(static_cast<std::int64_t>(bytes)), static_cast<int>(ranks));
+    for (StateTraffic& entry : entries_) {
+      if (entry.group != group || entry.collective != collective || entry.dtype != dtype) continue;
+      entry.calls += calls;
+      entry.bytes_sent += sent * static_cast<double>(calls);
+      return;
+    }
+    entries_.push_back({group, collective, dtype, calls, sent * static_cast<double>(calls)});
+  }
+
+  /// `calls` sums of `elements` gradients, of which a rank wants its part or the whole.
+  void add_sum(Group group, std::int64_t elements, std::int64_t calls, bool whole) {
+    const std::int64_t ranks = grid_.size(group);
+    if (plan_.gradients.reduce == GradientReduce::all_to_all_sum) {
+      const Storage wire{plan_.gradients.wire, plan_.activations.block, plan_.activations.scale};
+      const auto bytes = static_cast<double>(ranks * storage_bytes(wire, elements / ranks).value);
+      add(group, Collective::all_to_all, wire.format, bytes, calls);
+      if (whole) add(group, Collective::all_gather, wire.format, bytes, calls);
+      return;
+    }
+    add(group, whole ? Collective::all_reduce : Collective::reduce_scatter, plan_.gradients.wire,
+        bytes_of(elements, plan_.gradients.wire), calls);
+  }
+
+  void add_gather(Group group, std::int64_t elements, std::int64_t calls) {
+    add(group, Collective::all_gather, tensor_format(plan_), bytes_of(elements, tensor_format(plan_)), calls);
+  }
+
+  std::vector<StateTraffic> take() { return std::move(entries_); }
+
+ private:
+  static double bytes_of(std::int64_t elements, NumberFormat format) {
+    return static_cast<double>(storage_bytes({format}, elements).value);
+  }
+
+  const Plan& plan_;
+  RankGrid grid_;
+  std::vector<StateTraffic> entries_;
+};
+
+std::vector<Units> dense_units(const Plan& plan, const StageSections& sections, const SectionElements& elements) {
+  std::vector<Units> units;
+  const auto add = [&](Section section, std::int64_t count) {
+    const std::vector<std::int64_t> held = held_units(plan, elements, section);
+    const std::vector<std::int64_t> read = read_units(plan, elements, section);
+    for (std::size_t i = 0; i < read.size() && count > 0; ++i) units.push_back({read[i], count, i >= held.size()});
+  };
+  add(Section::embedding, sections.embedding);
+  add(Section::dense_layer, sections.dense);
+  add(Section::moe_layer, sections.moe);
+  add(Section::head, sections.head);
+  if (divides_by_section(plan)) return units;
+  std::int64_t sum = 0;
+  const auto add_plain = [&](std::int64_t count, std::int64_t size) { sum += count * size; };
+  add_plain(sections.embedding, elements.embedding);
+  add_plain(sections.dense, elements.dense_layer);
+  add_plain(sections.moe, elements.moe_layer + (plan.parallel.expert == 1 ? elements.layer_experts : 0));
+  add_plain(sections.head, elements.head + (plan.parallel.pipeline > 1 ? elements.tied_table : 0));
+  const std::int64_t parts = reduction_parts(plan);
+  units.clear();
+  for (const FlatRange& unit : bucket_units(plan, round_up(sum, parts), parts)) units.push_back({unit.count});
+  return units;
+}
+
+std::vector<Units> expert_units(const Plan& plan, const StageSections& sections, const SectionElements& elements) {
+  if (plan.parallel.expert == 1 || sections.moe == 0) return {};
+  const std::int64_t shards = expert_zero_shards(plan.parallel);
+  if (divides_by_section(plan)) return {{round_up(elements.layer_experts, shards), sections.moe}};
+  std::vector<Units> units;
+  for (const FlatRange& unit : bucket_units(plan, round_up(sections.moe * elements.layer_experts, shards), shards))
+    units.push_back({unit.count});
+  return units;
+}
+
+void add_buffer(const Plan& plan, const Buffer& buffer, Counter& counter) {
+  const int zero = plan.parallel.zero;
+  const std::int64_t micro_batches = plan.micro_batches();
+  const bool sharded = zero > 0 && buffer.shards > 1;
+  for (const Units& units : buffer.units) {
+    const std::int64_t reductions = zero >= 2 && sharded ? units.count * micro_batches
+                                    : units.borrowed     ? 0
+                                                         : units.count;
+    if (zero == 0 || sharded)
+      counter.add_sum(zero == 0 ? buffer.all : buffer.shard, units.elements, reductions, zero == 0);
+    if (!sharded && zero == 0) continue;
+    if (sharded && zero >= 3) counter.add_gather(buffer.shard, units.elements, 2 * units.count * micro_batches);
+    if (sharded && zero < 3 && !units.borrowed) counter.add_gather(buffer.shard, units.elements, units.count);
+    if (buffer.shard == Group::shard && !units.borrowed)
+      counter.add_sum(Group::replica, units.elements / buffer.shards, units.count, true);
+  }
+}
+
+/// The table that both ends of a pipeline use: the whole, or the shard where sections are units.
+void add_tied_table(const Plan& plan, std::int64_t stage, const SectionElements& elements, Counter& counter) {
+  const ParallelSpec& parallel = plan.parallel;
+  if (parallel.pipeline == 1 || (stage != 0 && stage + 1 != parallel.pipeline)) return;
+  std::int64_t table = elements.tied_table;
+  if (divides_by_section(plan)) table = round_up(table, reduction_parts(plan)) / zero_shards(parallel);
+  counter.add(Group::embedding, Collective::all_reduce, NumberFormat::fp32, 4.0 * static_cast<double>(table), 1);
+}
+
+/// Weights that tensor ranks hold alike: one message for each group, of the shard that holds most of them.
+void add_replicated(const Plan& plan, std::int64_t stage, Counter& counter) {
+  const ParallelSpec& parallel = plan.parallel;
+  const std::int64_t key_value = key_value_replicas(plan);
+  if (parallel.tensor == 1 || (!parallel.sequence && key_value == 1)) return;
+  const ParameterLayout layout = parameter_layout(plan, {.pipeline = stage});
+  const std::vector<std::int64_t> norms = replicated_elements(plan, layout, Split::replicated);
+  const std::vector<std::int64_t> heads = replicated_elements(plan, layout, Split::kv_rows);
+  const auto sent = [&](std::size_t shard) {
+    return bytes_sent_per_rank(Collective::all_reduce, Bytes(4 * norms[shard]), static_cast<int>(parallel.tensor)) +
+           bytes_sent_per_rank(Collective::all_reduce, Bytes(4 * heads[shard]), static_cast<int>(key_value));
+  };
+  std::size_t most = 0;
+  for (std::size_t shard = 1; shard < norms.size(); ++shard)
+    if (sent(shard) > sent(most)) most = shard;
+  const auto add = [&](std::int64_t ranks, std::int64_t elements) {
+    counter.add_over(ranks, Group::tensor, Collective::all_reduce, NumberFormat::fp32,
+                     4.0 * static_cast<double>(elements), 1);
+  };
+  add(parallel.tensor, norms[most]);
+  add(key_value, heads[most]);
+}
+
+}  // namespace
+
+std::vector<StateTraffic> state_traffic(const Plan& plan, std::int64_t stage) {
+  const SectionElements elements = section_elements(plan.model, plan.parallel.tensor, plan.parallel.expert);
+  const StageSections sections = sections_of(plan, stage);
+  Counter counter(plan);
+  add_buffer(plan, {Group::gradient, Group::shard, zero_shards(plan.parallel), dense_units(plan, sections, elements)},
+             counter);
+  if (plan.parallel.expert > 1)
+    add_buffer(plan,
+               {Group::expert_gradient, Group::expert_gradient, expert_zero_shards(plan.parallel),
+                expert_units(plan, sections, elements)},
+               counter);
+  add_tied_table(plan, stage, elements, counter);
+  add_replicated(plan, stage, counter);
+  return counter.take();
+}
+
+}  // namespace reckon

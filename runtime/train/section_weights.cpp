@@ -1,0 +1,24 @@
+#include "runtime/train/section_weights.h"
+
+#include <ATen/ATen.h>
+
+namespace reckon {
+
+SectionWeights::SectionWeights(const ParameterStore& store, GroupCalls* shard, const std::vector<FlatRange>& units) {
+  if (!store.weights_are_shard()) {
+    windows_.push_back({0, store.weights()});
+    return;
+  }
+  for (const FlatRange& unit : units) {
+    windows_.push_back({unit.first, at::empty({unit.count}, store.weights().options())});
+    calls_.push_back(shard->all_gather(store.own_weights(unit), windows_.back().values, "parameter"));
+  }
+}
+
+const std::vector<FlatWindow>& SectionWeights::windows() {
+  for (TimedCall& call : calls_) call.wait();
+  calls_.clear();
+  return windows_;
+}
+
+}  // namespace reckon
