@@ -23,16 +23,31 @@ std::vector<float> gradients_of(int rank, std::int64_t count) {
   return values;
 }
 
+std::vector<std::byte> workspace_of(Storage wire, const std::vector<std::int64_t>& parts) {
+  return std::vector<std::byte>(static_cast<std::size_t>(reduction_workspace(wire, parts).value));
+}
+
+/// Parts of the sum one after the other.
+void read_all(const QuantizedReduction& reduction, const std::vector<std::int64_t>& parts, std::span<float> values) {
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    const auto count = static_cast<std::size_t>(parts[rank]);
+    reduction.read_part(static_cast<int>(rank), values.first(count));
+    values = values.subspan(count);
+  }
+}
+
 /// The whole reduction on one rank.
 std::vector<float> all_reduce(Communicator& world, std::int64_t count, Storage wire, const QuantizeOptions& options) {
   std::vector<float> gradients = gradients_of(world.rank(), count);
   const auto parts = block_parts(count, world.size(), static_cast<int>(kBlock));
   std::vector<float> own(static_cast<std::size_t>(parts[static_cast<std::size_t>(world.rank())]));
-  QuantizedReduction reduction(world, wire, parts);
+  std::vector<std::byte> workspace = workspace_of(wire, parts);
+  QuantizedReduction reduction(world, wire, parts, workspace);
   reduction.start(gradients, options);
   reduction.reduce(own);
   reduction.start_gather(own);
-  reduction.finish_gather(gradients);
+  reduction.finish_gather();
+  read_all(reduction, parts, gradients);
   return gradients;
 }
 
@@ -145,7 +160,8 @@ TEST(QuantizedReduction, AShardRoundedAloneHasTheBitsOfTheWholeSum) {
       const auto parts = block_parts(kCount, world.size(), static_cast<int>(kBlock));
       const Segment own = segment_of(parts, kCount, world.size(), world.rank());
       std::vector<float> shard(static_cast<std::size_t>(own.count));
-      QuantizedReduction reduction(world, wire, parts);
+      std::vector<std::byte> workspace = workspace_of(wire, parts);
+      QuantizedReduction reduction(world, wire, parts, workspace);
       reduction.start(gradients_of(world.rank(), kCount), options);
       reduction.reduce(shard);
       reduction.round_as_gathered(shard);
@@ -162,7 +178,8 @@ TEST(QuantizedReduction, ReductionsOfSeveralBucketsMayOverlap) {
     std::vector<QuantizedReduction> buckets;
     std::vector<std::vector<float>> own(
         3, std::vector<float>(static_cast<std::size_t>(parts[static_cast<std::size_t>(world.rank())])));
-    for (int bucket = 0; bucket < 3; ++bucket) buckets.emplace_back(world, wire, parts);
+    std::vector<std::vector<std::byte>> workspaces(3, workspace_of(wire, parts));
+    for (std::vector<std::byte>& workspace : workspaces) buckets.emplace_back(world, wire, parts, workspace);
     for (QuantizedReduction& bucket : buckets) bucket.start(gradients_of(world.rank(), kCount), {});
     for (std::size_t bucket = 0; bucket < 3; ++bucket) {
       buckets[bucket].reduce(own[bucket]);
@@ -170,7 +187,8 @@ TEST(QuantizedReduction, ReductionsOfSeveralBucketsMayOverlap) {
     }
     for (QuantizedReduction& bucket : buckets) {
       std::vector<float> gradients(static_cast<std::size_t>(kCount));
-      bucket.finish_gather(gradients);
+      bucket.finish_gather();
+      read_all(bucket, parts, gradients);
       EXPECT_EQ(gradients, expected);
     }
   });
@@ -178,7 +196,8 @@ TEST(QuantizedReduction, ReductionsOfSeveralBucketsMayOverlap) {
 
 TEST(QuantizedReduction, RefusesFormatsWithoutBlocks) {
   run_ranks("threads", 1, {Seconds(60.0)}, [&](Communicator& world) {
-    EXPECT_THROW(QuantizedReduction(world, Storage{NumberFormat::bf16}, {5}), ConfigError);
+    std::vector<std::byte> workspace(100);
+    EXPECT_THROW(QuantizedReduction(world, Storage{NumberFormat::bf16}, {5}, workspace), ConfigError);
   });
 }
 

@@ -9,11 +9,12 @@ namespace {
 
 constexpr std::uint64_t kRankSeed = 0x9e3779b97f4a7c15u;  // keeps the ranks' random numbers apart
 
-ConstBufferView bytes_view(const std::vector<std::byte>& bytes) {
+BufferView bytes_view(std::span<std::byte> bytes) {
   return {bytes.data(), static_cast<std::int64_t>(bytes.size()), ElementType::uint8};
 }
-BufferView bytes_view(std::vector<std::byte>& bytes) {
-  return {bytes.data(), static_cast<std::int64_t>(bytes.size()), ElementType::uint8};
+
+std::size_t sum_of(const std::vector<std::int64_t>& counts) {
+  return static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
 }
 
 void require_length(std::size_t found, std::int64_t wanted) {
@@ -34,24 +35,37 @@ std::vector<std::int64_t> block_parts(std::int64_t elements, int ranks, int bloc
   return parts;
 }
 
-QuantizedReduction::QuantizedReduction(Communicator& group, Storage wire, std::vector<std::int64_t> parts)
+Bytes reduction_workspace(Storage wire, const std::vector<std::int64_t>& parts) {
+  std::int64_t sent = 0, largest = 0;
+  for (const std::int64_t part : parts) {
+    const std::int64_t bytes = storage_bytes(wire, part).value;
+    sent += bytes;
+    largest = std::max(largest, bytes);
+  }
+  return Bytes(sent + largest * static_cast<std::int64_t>(parts.size()));
+}
+
+QuantizedReduction::QuantizedReduction(Communicator& group, Storage wire, std::vector<std::int64_t> parts,
+                                       std::span<std::byte> workspace)
     : group_(group), wire_(wire), parts_(std::move(parts)) {
   check_storage(wire_);
   if (static_cast<int>(parts_.size()) != group_.size())
     throw std::logic_error("a quantized reduction needs one part for every rank");
+  if (static_cast<std::int64_t>(workspace.size()) < reduction_workspace(wire_, parts_).value)
+    throw std::logic_error("the workspace of a quantized reduction is too small");
   std::int64_t offset = 0;
   for (const std::int64_t part : parts_) {
     offsets_.push_back(offset);
     offset += part;
     part_bytes_.push_back(storage_bytes(wire_, part).value);
   }
-  total_bytes_ = std::accumulate(part_bytes_.begin(), part_bytes_.end(), std::int64_t{0});
+  sent_ = workspace.first(sum_of(part_bytes_));
+  received_ = workspace.subspan(sent_.size());
 }
 
 void QuantizedReduction::start(std::span<const float> gradients, const QuantizeOptions& options) {
-  require_length(gradients.size(), std::accumulate(parts_.begin(), parts_.end(), std::int64_t{0}));
+  require_length(gradients.size(), static_cast<std::int64_t>(sum_of(parts_)));
   options_ = options;
-  sent_.resize(static_cast<std::size_t>(total_bytes_));
   std::span<std::byte> rest(sent_);
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     QuantizeOptions rounding = options;
@@ -62,24 +76,21 @@ void QuantizedReduction::start(std::span<const float> gradients, const QuantizeO
              rounding, rest.first(bytes));
     rest = rest.subspan(bytes);
   }
-  const std::int64_t own_bytes = part_bytes_[static_cast<std::size_t>(group_.rank())];
-  const std::vector<std::int64_t> receive_counts(parts_.size(), own_bytes);
-  received_.resize(static_cast<std::size_t>(own_bytes) * parts_.size());
-  pending_ = group_.all_to_all(bytes_view(std::as_const(sent_)), part_bytes_, bytes_view(received_), receive_counts);
+  const std::vector<std::int64_t> receive_counts(parts_.size(), own_bytes());
+  pending_ = group_.all_to_all(bytes_view(sent_), part_bytes_, bytes_view(received_.first(sum_of(receive_counts))),
+                               receive_counts);
 }
 
 OperationTime QuantizedReduction::reduce(std::span<float> own_sum) {
   require_length(own_sum.size(), own_elements());
   const OperationTime time = pending_.wait();
-  sent_ = {};
-  const std::size_t bytes = received_.size() / parts_.size();
+  const auto bytes = static_cast<std::size_t>(own_bytes());
   std::span<const std::byte> rest(received_);
   dequantize(rest.first(bytes), wire_, own_sum);
   for (std::size_t rank = 1; rank < parts_.size(); ++rank) {
     rest = rest.subspan(bytes);
     dequantize_add(rest.first(bytes), wire_, own_sum);
   }
-  received_ = {};
   return time;
 }
 
@@ -92,34 +103,23 @@ QuantizeOptions QuantizedReduction::second_rounding() const {
 
 void QuantizedReduction::round_as_gathered(std::span<float> own_sum) {
   require_length(own_sum.size(), own_elements());
-  sent_.resize(static_cast<std::size_t>(storage_bytes(wire_, own_elements()).value));
-  quantize(own_sum, wire_, second_rounding(), sent_);
-  dequantize(sent_, wire_, own_sum);
+  const std::span<std::byte> bytes = sent_.first(static_cast<std::size_t>(own_bytes()));
+  quantize(own_sum, wire_, second_rounding(), bytes);
+  dequantize(bytes, wire_, own_sum);
 }
 
 void QuantizedReduction::start_gather(std::span<float> own_sum) {
   round_as_gathered(own_sum);
-  received_.resize(static_cast<std::size_t>(total_bytes_));
-  pending_ = group_.all_gather(bytes_view(std::as_const(sent_)), bytes_view(received_), part_bytes_);
+  pending_ = group_.all_gather(bytes_view(sent_.first(static_cast<std::size_t>(own_bytes()))),
+                               bytes_view(received_.first(sum_of(part_bytes_))), part_bytes_);
 }
 
-OperationTime QuantizedReduction::finish_gather(std::span<float> gradients) {
-  require_length(gradients.size(), std::accumulate(parts_.begin(), parts_.end(), std::int64_t{0}));
-  const OperationTime time = pending_.wait();
-  std::span<const std::byte> rest(received_);
-  for (std::size_t part = 0; part < parts_.size(); ++part) {
-    const auto bytes = static_cast<std::size_t>(part_bytes_[part]);
-    dequantize(rest.first(bytes), wire_,
-               gradients.subspan(static_cast<std::size_t>(offsets_[part]), static_cast<std::size_t>(parts_[part])));
-    rest = rest.subspan(bytes);
-  }
-  sent_ = {};
-  received_ = {};
-  return time;
-}
-
-Bytes QuantizedReduction::buffer_bytes() const {
-  return Bytes(static_cast<std::int64_t>(sent_.size() + received_.size()));
+void QuantizedReduction::read_part(int rank, std::span<float> values) const {
+  const auto part = static_cast<std::size_t>(rank);
+  require_length(values.size(), parts_[part]);
+  const auto first = std::accumulate(part_bytes_.begin(), part_bytes_.begin() + rank, std::int64_t{0});
+  dequantize(received_.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(part_bytes_[part])), wire_,
+             values);
 }
 
 }  // namespace reckon

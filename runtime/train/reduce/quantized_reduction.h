@@ -18,12 +18,17 @@ namespace reckon {
 /// get fewer or none where there are not enough blocks.
 std::vector<std::int64_t> block_parts(std::int64_t elements, int ranks, int block);
 
+/// Bytes of quantized numbers that a reduction holds at once: those it sends and those it receives.
+Bytes reduction_workspace(Storage wire, const std::vector<std::int64_t>& parts);
+
 /// One reduction of one buffer. Calls in this order, other calls of the group in between as long as all ranks make them
 /// in the same order: start, reduce, and for the whole sum start_gather, finish_gather.
 class QuantizedReduction {
  public:
-  /// `parts[r]` elements belong to rank r. Throws ConfigError for a format that cannot be quantized.
-  QuantizedReduction(Communicator& group, Storage wire, std::vector<std::int64_t> parts);
+  /// `parts[r]` elements belong to rank r. `workspace` [at least reduction_workspace] is used until the end. Throws
+  /// ConfigError for a format that cannot be quantized.
+  QuantizedReduction(Communicator& group, Storage wire, std::vector<std::int64_t> parts,
+                     std::span<std::byte> workspace);
 
   /// Quantizes `gradients` [sum of parts] part by part and sends each to its owner. The gradients are free afterwards.
   void start(std::span<const float> gradients, const QuantizeOptions& options);
@@ -33,26 +38,25 @@ class QuantizedReduction {
   /// Quantizes the own part again and sends it to all; `own_sum` becomes what the others will see, so that an optimizer
   /// that works on shards (ZeRO) gets the bits of one that works on the whole sum.
   void start_gather(std::span<float> own_sum);
-  /// Waits; gradients [sum of parts] = the whole sum.
-  OperationTime finish_gather(std::span<float> gradients);
+  /// Waits for the gather. The parts of the whole sum can be read until the next start.
+  OperationTime finish_gather() { return pending_.wait(); }
+  /// values [parts[rank]] = the sum of that rank's part, after finish_gather.
+  void read_part(int rank, std::span<float> values) const;
 
   /// The rounding of start_gather alone, nothing sent: for shards that are not gathered.
   void round_as_gathered(std::span<float> own_sum);
 
-  /// Bytes of the buffers held between start and the end.
-  Bytes buffer_bytes() const;
-
  private:
   std::int64_t own_elements() const { return parts_[static_cast<std::size_t>(group_.rank())]; }
+  std::int64_t own_bytes() const { return part_bytes_[static_cast<std::size_t>(group_.rank())]; }
   QuantizeOptions second_rounding() const;
 
   Communicator& group_;
   Storage wire_;
   std::vector<std::int64_t> parts_, offsets_;  // elements
   std::vector<std::int64_t> part_bytes_;       // quantized
-  std::int64_t total_bytes_ = 0;
   QuantizeOptions options_;
-  std::vector<std::byte> sent_, received_;
+  std::span<std::byte> sent_, received_;
   Handle pending_;
 };
 
