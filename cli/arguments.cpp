@@ -71,11 +71,17 @@ void add_plan_arguments(CLI::App* command, Options& options) {
   add_overrides(command, options);
 }
 
+template <class Options>
+void add_html(CLI::App* command, Options& options) {
+  command->add_option("--html", options.html, "Write a report with charts there: one file, opens without a network");
+}
+
 void add_plan(Parser& parser) {
   auto [command, options] = add_command<PlanOptions>(
       parser, "plan", "Predict memory and speed of a plan in closed form: does it fit, where does the time go",
       "plan llama2-70b-128xa100 parallel.zero=1", plan_command);
   add_plan_arguments(command, *options);
+  add_html(command, *options);
 }
 
 void add_simulate(Parser& parser) {
@@ -85,6 +91,7 @@ void add_simulate(Parser& parser) {
   add_plan_arguments(command, *options);
   command->add_option("--trace", options->trace, "Write a trace for the Perfetto viewer (ui.perfetto.dev) there");
   command->add_option("--svg", options->picture, "Draw schedule and memory there");
+  add_html(command, *options);
   command->add_option("--memory-limit", options->memory_limit, "Limit for what a rank allocates, e.g. 40GiB");
   command->add_flag("--explain", options->explain, "What each component would save if it were free");
   command->add_option("--samples", options->samples, "Steps to simulate with sim.jitter, for their distribution")
@@ -98,6 +105,7 @@ void add_search(Parser& parser) {
   add_plan_arguments(command, *options);
   command->add_option("--devices", options->devices, "Devices to use (as many as the plan has)")
       ->check(CLI::PositiveNumber);
+  add_html(command, *options);
   command->add_option("--top", options->top, "Plans to list (10)")->check(CLI::PositiveNumber);
   command->add_option("--threads", options->threads, "Threads; the result does not depend on them (one per core)")
       ->check(CLI::PositiveNumber);
@@ -159,15 +167,22 @@ void add_run(Parser& parser) {
 
 void add_compare(Parser& parser) {
   auto [command, options] = add_command<CompareOptions>(
-      parser, "compare", "Set prediction beside measurement, component by component, with the signed error",
+      parser, "compare",
+      "Set prediction beside measurement, component by component, with the signed error; runs over time; plan against "
+      "plan, key by key",
       "compare runs/first --tolerance 0.15", compare_command);
-  command->add_option("PROFILE", options->profiles, "Folder of a run, or two profiles: prediction and measurement")
-      ->required()
-      ->expected(1, 2);
+  command
+      ->add_option("WHAT", options->subjects,
+                   "A run's folder; two or more profiles or folders, the last one the reference; or a plan and another "
+                   "plan or KEY=VALUE")
+      ->required();
   command
       ->add_option("--tolerance", options->tolerances,
-                   "Exit with 5 if an error is beyond: 0.1 for step time and peak memory, QUANTITY=0.1 for others")
+                   "Exit with 5 if an error is beyond: 10% for step time and peak memory, QUANTITY=1% for others, e.g. "
+                   "memory=1%,time.forward=10%")
       ->allow_extra_args(false);
+  command->add_flag("--history", options->history, "WHAT are runs or folders of runs: does the prediction get better?");
+  add_html(command, *options);
 }
 
 void add_calibrate(Parser& parser) {

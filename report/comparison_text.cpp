@@ -4,30 +4,14 @@
 #include <cmath>
 
 #include "report/format_quantity.h"
+#include "report/quantity_cells.h"
 #include "report/write_console.h"
 
 namespace reckon {
 
 namespace {
 
-constexpr double kGoodError = 0.05, kBadError = 0.15;  // colours only
 constexpr std::size_t kTimeRowsShown = 14;
-
-Paint paint_of(double error) {
-  return std::abs(error) <= kGoodError ? Paint::good : std::abs(error) <= kBadError ? Paint::warning : Paint::bad;
-}
-
-std::string value_text(const std::optional<double>& value, Unit unit) {
-  if (!value) return "-";
-  switch (unit) {
-    case Unit::seconds: return with_unit(Seconds(*value));
-    case Unit::bytes: return with_unit(Bytes(static_cast<std::int64_t>(*value)));
-    case Unit::calls: return grouped(static_cast<std::int64_t>(*value));
-    case Unit::rate: return compact(*value) + " /s";
-    case Unit::share: return percent(*value);
-  }
-  return "?";
-}
 
 /// predicted - measured where both are there, in the row's unit; whole bytes and calls.
 std::string difference_text(const ComparisonRow& row) {
@@ -36,11 +20,6 @@ std::string difference_text(const ComparisonRow& row) {
   const std::string sign = difference > 0 ? "+" : "";
   if (row.unit == Unit::seconds) return sign + with_unit(Seconds(difference));
   return sign + grouped(static_cast<std::int64_t>(difference)) + (row.unit == Unit::bytes ? " bytes" : "");
-}
-
-Cell error_cell(const ComparisonRow& row) {
-  if (row.error) return Cell(signed_percent(*row.error), paint_of(*row.error));
-  return Cell(row.predicted && row.measured ? "-" : "one side only", Paint::warning);
 }
 
 class ComparisonTable {
@@ -56,7 +35,7 @@ class ComparisonTable {
     cells.emplace_back(value_text(row.measured, row.unit));
     cells.emplace_back(row.spread ? "± " + with_unit(Seconds(*row.spread)) : "");
     cells.emplace_back(difference_text(row));
-    cells.push_back(error_cell(row));
+    cells.push_back(error_cell(row.error, row.predicted && row.measured));
     rows_.push_back(std::move(cells));
   }
   std::string text(const TextStyle& style) const {
@@ -113,18 +92,6 @@ std::vector<ComparisonRow> rows_of(const ProfileComparison& comparison, Aspect a
 
 std::string without_prefix(const std::string& quantity) {
   return quantity.substr(quantity.find('.') + 1);
-}
-
-std::string blame_line(const WorstRow& worst) {
-  switch (worst.aspect) {
-    case Aspect::time:
-      return fmt::format("{} adds most to the error of the step time ({} of the measured step)\n", worst.quantity,
-                         signed_percent(worst.error));
-    case Aspect::memory:
-      return fmt::format("{} adds most to the error of the peak memory ({} of the measured peak)\n", worst.quantity,
-                         signed_percent(worst.error));
-    default: return "";
-  }
 }
 
 }  // namespace

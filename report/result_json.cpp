@@ -20,6 +20,17 @@ Json ranked_plans(const std::vector<RankedPlan>& plans) {
   return list;
 }
 
+Json knob_steps(const std::vector<KnobStep>& knobs) {
+  Json list = Json::array();
+  for (const KnobStep& knob : knobs)
+    list.push_back({{"change", knob.change},
+                    {"fits", knob.fits},
+                    {"step_seconds", knob.step.value},
+                    {"memory_bytes", knob.memory.value},
+                    {"illegal", knob.illegal}});
+  return list;
+}
+
 }  // namespace
 
 std::string search_json(const SearchResult& result) {
@@ -34,7 +45,10 @@ std::string search_json(const SearchResult& result) {
                          {"plans_per_second", result.plans_per_second},
                          {"plans", ranked_plans(result.plans)},
                          {"pareto", ranked_plans(result.pareto)},
-                         {"rejected", std::move(rejected)}};
+                         {"rejected", std::move(rejected)},
+                         {"complete", result.complete},
+                         {"bound_by", result.bound_by},
+                         {"knobs", knob_steps(result.knobs)}};
   return document.dump(1) + "\n";
 }
 

@@ -159,7 +159,13 @@ std::string verdict_sentence(const Verdict& verdict) {
   return verdict.nearest.empty() ? sentence : sentence + "; " + nearest_fit(verdict);
 }
 
-std::string plan_summary(const StepProfile& profile) {
+std::string profile_title(const StepProfile& profile) {
+  const HardwareSpec& hardware = profile.plan.hardware;
+  return fmt::format("{} on {} x {}", profile.plan.model.name, profile.world_size,
+                     hardware.device.name.empty() ? hardware.name : hardware.device.name);
+}
+
+std::string plan_degrees(const StepProfile& profile) {
   const Plan& plan = profile.plan;
   const ParallelSpec& parallel = plan.parallel;
   std::string degrees;
@@ -175,11 +181,16 @@ std::string plan_summary(const StepProfile& profile) {
   if (parallel.expert > 1) degrees += fmt::format(", expert {}", parallel.expert);
   if (parallel.sequence) degrees += ", sequence parallel";
   degrees += fmt::format(", ZeRO-{}", parallel.zero);
-  return fmt::format("{}, {} parameters, on {} x {}\n{}; {} micro-batch{} of {} x {} tokens a replica, {}\n",
-                     plan.model.name, compact(static_cast<double>(profile.parameters)), profile.world_size,
-                     plan.hardware.device.name.empty() ? plan.hardware.name : plan.hardware.device.name, degrees,
-                     plan.micro_batches(), plan.micro_batches() == 1 ? "" : "es", plan.batch.micro_batch,
-                     plan.batch.sequence_length, name_of(plan.precision.compute));
+  return fmt::format("{}; {} micro-batch{} of {} x {} tokens a replica, {}", degrees, plan.micro_batches(),
+                     plan.micro_batches() == 1 ? "" : "es", plan.batch.micro_batch, plan.batch.sequence_length,
+                     name_of(plan.precision.compute));
+}
+
+std::string plan_summary(const StepProfile& profile) {
+  const HardwareSpec& hardware = profile.plan.hardware;
+  return fmt::format("{}, {} parameters, on {} x {}\n{}\n", profile.plan.model.name,
+                     compact(static_cast<double>(profile.parameters)), profile.world_size,
+                     hardware.device.name.empty() ? hardware.name : hardware.device.name, plan_degrees(profile));
 }
 
 std::string profile_text(const StepProfile& profile, const TextStyle& style) {

@@ -10,6 +10,12 @@
 
 namespace reckon {
 
+/// "llama2-70b on 128 x A100-SXM4-80GB".
+std::string profile_title(const StepProfile& profile);
+
+/// "data 2 x pipeline 8 x tensor 8, ZeRO-1; 256 micro-batches of 1 x 4096 tokens a replica, bf16".
+std::string plan_degrees(const StepProfile& profile);
+
 /// Model, machine, degrees and batch in two lines.
 std::string plan_summary(const StepProfile& profile);
 

@@ -2,9 +2,12 @@
 
 #include "cli/load_checked_plan.h"
 #include "cli/nearest_fit.h"
+#include "cli/page_parts.h"
+#include "cost_model/estimate_op_times.h"
 #include "cost_model/predict.h"
 #include "report/profile_json.h"
 #include "report/write_console.h"
+#include "report/write_file.h"
 
 namespace reckon {
 
@@ -12,6 +15,10 @@ ExitCode plan_command(const PlanOptions& options, const Output& output) {
   const Plan plan = load_checked_plan(options.plan, options.overrides, find_configs());
   StepProfile profile = predict(resolve(plan));
   find_nearest_fit(plan, profile);
+  if (!options.html.empty()) {
+    const OpTimes times = estimate_op_times(profile.plan);
+    write_file(options.html, report_page(plan_report(profile, simulate_step(profile, times), times)));
+  }
   for (const std::string& warning : profile.warnings) output.warning(warning);
   output.result(output.json() ? profile_json(profile) : profile_text(profile, output.style()));
   if (profile.verdict.fits) return ExitCode::success;

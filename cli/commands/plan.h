@@ -12,6 +12,7 @@ namespace reckon {
 struct PlanOptions {
   std::string plan;                    // a path, or a name in configs/plans
   std::vector<std::string> overrides;  // "parallel.tensor=4", the last one wins
+  std::string html;                    // file for the HTML report; empty = none
 };
 
 /// does_not_fit when the plan does not, after the whole record was printed.

@@ -11,6 +11,7 @@
 
 #include "cli/calibration.h"
 #include "cli/load_checked_plan.h"
+#include "cli/page_parts.h"
 #include "cli/rank_end.h"
 #include "cli/rank_program.h"
 #include "cli/trace_file.h"
@@ -92,9 +93,10 @@ void warn_before_run(const RunOptions& options, const StepProfile& predicted, co
                                predicted.plan.hardware.device.name));
 }
 
-/// What is predicted before the ranks start.
+/// What is predicted before the ranks start, and the page it will be shown on.
 struct Predictions {
   StepProfile predicted, simulated;
+  Report report;
 };
 
 /// No result of an earlier run in this folder can be taken for one of this run.
@@ -103,20 +105,24 @@ Predictions write_predictions(const Plan& plan, const fs::path& folder) {
   for (const char* name : kResults) fs::remove(folder / name, error);
   const StepProfile predicted = predict(plan);
   write_file(folder / "predicted.json", profile_json(predicted));
-  const Simulation simulation = simulate_step(predicted, estimate_op_times(plan));
+  const OpTimes times = estimate_op_times(plan);
+  const Simulation simulation = simulate_step(predicted, times);
   write_file(folder / "simulated.json", profile_json(simulation.profile));
   write_trace_file(simulation, folder / "simulated_trace.json");
-  return {predicted, simulation.profile};
+  return {predicted, simulation.profile, plan_report(predicted, simulation, times)};
 }
 
-void report_results(const Predictions& predictions, const fs::path& folder, const ConfigPaths& paths,
-                    const Output& output) {
+void report_results(Predictions predictions, const fs::path& folder, const ConfigPaths& paths, const Output& output) {
   const StepProfile measured = read_profile(folder / "measured.json", paths);
   const ProfileComparison comparison = compare_profiles(predictions.predicted, predictions.simulated, measured);
   write_file(folder / "comparison.json", comparison_json(comparison));
-  output.result(output.json() ? profile_json(measured)
-                              : fmt::format("\n{}\n{}\nfiles: {}\n", plan_summary(measured),
-                                            comparison_text(comparison, output.style()), folder.string()));
+  add_comparison(predictions.report, {predictions.simulated, measured}, comparison);
+  predictions.report.metrics = read_metrics(folder / "metrics.jsonl");
+  write_file(folder / "report.html", report_page(predictions.report));
+  output.result(output.json()
+                    ? profile_json(measured)
+                    : fmt::format("\n{}\n{}\nreport: {}\n", plan_summary(measured),
+                                  comparison_text(comparison, output.style()), (folder / "report.html").string()));
 }
 
 void check_launcher(const LauncherPlace& place, const Plan& plan, const RunOptions& options) {
@@ -170,13 +176,13 @@ ExitCode run_command(const RunOptions& options, const Output& output) {
   const auto command = rank_command(options, plan, folder);
   if (launched && launched->rank != 0) become(command);
 
-  const Predictions predictions = write_predictions(plan, folder);
+  Predictions predictions = write_predictions(plan, folder);
   warn_before_run(options, predictions.predicted, output);
   if (!output.json()) output.note(plan_summary(predictions.predicted));
   const Backend as = launched ? Backend::threads : backend_of(options, plan);  // launched: this one process is the rank
   const ProcessEnd end = run_process(rank_processes(as, plan.world_size(), command));
   if (end.exit_code != 0 || end.interrupted_by) throw_rank_failure("the run", end, folder / "error.json");
-  report_results(predictions, folder, paths, output);
+  report_results(std::move(predictions), folder, paths, output);
   return ExitCode::success;
 }
 

@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "cli/find_configs.h"
 #include "cost_model/search.h"
 #include "plan/parse_quantity.h"
+#include "report/report_page.h"
 #include "report/result_json.h"
 #include "report/result_text.h"
+#include "report/write_file.h"
 
 namespace reckon {
 
@@ -20,6 +23,17 @@ void show_progress(double share) {
   std::fflush(stderr);
 }
 
+constexpr int kPlansOnPage = 150;
+
+Report search_report(const Plan& plan, const SearchResult& result) {
+  Report report;
+  report.title = fmt::format("Plans for {} on {}", plan.model.name, plan.hardware.name);
+  report.summary = fmt::format("{} rows of {} tokens a step", plan.batch.global_batch, plan.batch.sequence_length);
+  report.verdict = fmt::format("{} of {} legal plans fit", result.fits, result.legal);
+  report.search = result;
+  return report;
+}
+
 }  // namespace
 
 ExitCode search_command(const SearchCommand& options, const Output& output) {
@@ -28,12 +42,14 @@ ExitCode search_command(const SearchCommand& options, const Output& output) {
   const Plan plan = load_plan(find_plan(options.plan, paths), options.overrides, paths);
   SearchOptions how;
   how.devices = options.devices;
-  how.top = options.top;
+  how.top = options.html.empty() ? options.top : std::max(options.top, kPlansOnPage);
   how.threads = options.threads;
   if (!options.time_limit.empty()) how.limit = parse_seconds(options.time_limit);
   if (options.limit_seconds > 0.0) how.limit = Seconds(options.limit_seconds);
   if (::isatty(STDERR_FILENO)) how.progress = show_progress;
-  const SearchResult result = search(plan, how);
+  SearchResult result = search(plan, how);
+  if (!options.html.empty()) write_file(options.html, report_page(search_report(plan, result)));
+  result.plans.resize(std::min(result.plans.size(), static_cast<std::size_t>(options.top)));
   output.result(output.json() ? search_json(result) : search_text(result, output.style()));
   if (result.fits == 0)
     output.note(

@@ -18,6 +18,7 @@ struct SearchCommand {
   int threads = 0;             // 0 = one for each core
   std::string time_limit;      // "30s"; empty = the whole space
   double limit_seconds = 0.0;  // the same as a number; 0 = the whole space
+  std::string html;            // file for the HTML report; empty = none
 };
 
 /// does_not_fit when no legal plan fits.

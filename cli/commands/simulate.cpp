@@ -7,6 +7,7 @@
 
 #include "cli/load_checked_plan.h"
 #include "cli/nearest_fit.h"
+#include "cli/page_parts.h"
 #include "cli/trace_file.h"
 #include "cost_model/estimate_op_times.h"
 #include "cost_model/predict.h"
@@ -14,6 +15,7 @@
 #include "report/format_quantity.h"
 #include "report/profile_json.h"
 #include "report/write_console.h"
+#include "report/write_file.h"
 #include "sim/explain.h"
 #include "sim/simulate_step.h"
 
@@ -101,10 +103,17 @@ ExitCode simulate_command(const SimulateOptions& options, const Output& output) 
   if (!options.memory_limit.empty()) how.memory_limit = parse_bytes(options.memory_limit);
   how.samples = options.samples;
   how.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  Simulation simulation = simulate_step(predict(plan), estimate_op_times(plan), how);
+  const StepProfile predicted = predict(plan);
+  const OpTimes times = estimate_op_times(plan);
+  Simulation simulation = simulate_step(predicted, times, how);
   if (simulation.out_of_memory) find_nearest_fit(with_limit(plan, how), simulation.profile);
   if (!options.trace.empty()) write_trace_file(simulation, options.trace);
   if (!options.picture.empty()) write_picture_file(simulation, options.picture);
+  if (!options.html.empty()) {
+    Report report = plan_report(simulation.profile, simulation, times);
+    report.profiles.push_back(predicted);
+    write_file(options.html, report_page(report));
+  }
   for (const std::string& warning : simulation.profile.warnings) output.warning(warning);
   if (output.json()) {
     output.result(profile_json(simulation.profile));

@@ -15,6 +15,7 @@ struct SimulateOptions {
   std::string memory_limit;  // "40GiB"; empty = the plan's
   std::string trace;         // file for the Perfetto viewer; empty = none
   std::string picture;       // SVG file; empty = none
+  std::string html;          // file for the HTML report; empty = none
   bool explain = false;      // what each component would save if it were free
   int samples = 1;           // steps to simulate with sim.jitter
 };

@@ -83,7 +83,7 @@ const std::vector<BadInput> kCases = {
     {"StepsNoNumber", "reckon run TINY --steps many", 2, "--steps"},
     {"UnknownBackend", "reckon run TINY --backend gloo", 2, "--backend"},
     {"CompareNothing", "reckon compare FOLDER", 2, "measured.json"},
-    {"CompareOneFile", "echo {} >FOLDER/a.json; reckon compare FOLDER/a.json", 2, "two profiles"},
+    {"CompareOneFile", "echo {} >FOLDER/a.json; reckon compare FOLDER/a.json", 2, "two profiles or more"},
     {"CompareNoProfiles", "echo {} >FOLDER/a.json; reckon compare FOLDER/a.json FOLDER/a.json", 2, "schema"},
     {"CompareMissingFile", "reckon compare FOLDER/a.json FOLDER/b.json", 2, "a.json"},
     {"ToleranceNoNumber", "reckon compare FOLDER --tolerance much", 2, "--tolerance"},

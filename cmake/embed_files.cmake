@@ -1,0 +1,16 @@
+# Writes FILES, one after another, as text into a C++ file: cmake -DOUTPUT=... -DNAME=kName -DFILES=a|b -P embed_files.cmake
+# A raw string each; GCC and Clang take them at any length.
+set(code "#include \"report/page_files.h\"\n\nnamespace reckon {\n\nconst std::string_view ${NAME} =")
+file(WRITE ${OUTPUT} "${code}")
+string(REPLACE "|" ";" files "${FILES}")
+foreach(file IN LISTS files)
+  file(READ "${file}" text)
+  string(FIND "${text}" ")~embed~\"" end)
+  if(NOT end EQUAL -1)
+    message(FATAL_ERROR "${file} contains the text that ends a raw string")
+  endif()
+  file(APPEND ${OUTPUT} "\n    R\"~embed~(")
+  file(APPEND ${OUTPUT} "${text}")
+  file(APPEND ${OUTPUT} ")~embed~\"")
+endforeach()
+file(APPEND ${OUTPUT} ";\n\n}  // namespace reckon\n")
