@@ -48,13 +48,15 @@ class StageBoxes {
       join({stage_, kind, note.micro_batch, std::max(0, note.chunk), to_seconds(span.start), to_seconds(span.end)});
   }
 
-  /// Appends, or lengthens the last box when it is of the same work and the gap is invisible.
+  /// Appends, or lengthens the last box: work on one micro-batch is one box, with the collectives inside it; transfers
+  /// are joined where the eye could not see the gap.
   void join(const ScheduleBox& box) {
     const Seconds visible = to_seconds(step_.end) / 2000.0;
     if (!boxes_.empty()) {
       ScheduleBox& last = boxes_.back();
       const bool same = last.kind == box.kind && last.micro_batch == box.micro_batch && last.chunk == box.chunk;
-      if (same && box.start >= last.start && box.start - last.end < visible) {
+      const bool near = box.micro_batch >= 0 || box.start - last.end < visible;
+      if (same && box.start >= last.start && near) {
         last.end = std::max(last.end, box.end);
         return;
       }

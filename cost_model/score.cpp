@@ -336,7 +336,13 @@ ScoreResult score(CsvTable table, const std::string& file, const ScoreOptions& o
   result.rows_read = static_cast<std::int64_t>(table.rows());
   result.overrides = echoed(options);
   GroupScorer scorer(table, options, library);
-  for (const RowGroup& group : group_rows(table, by)) scorer.run(group, result);
+  std::int64_t done = 0;
+  for (const RowGroup& group : group_rows(table, by)) {
+    scorer.run(group, result);
+    done += static_cast<std::int64_t>(group.rows.size());
+    const double share = static_cast<double>(done) / static_cast<double>(result.rows_read);
+    if (options.progress) options.progress(share, done);
+  }
   std::set<std::int64_t> rows;
   for (const ScoredRow& row : result.rows)
     if (row.status == "scored") rows.insert(row.row);

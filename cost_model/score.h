@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,7 +25,8 @@ struct ScoreOptions {
   std::vector<std::tuple<std::string, std::string, std::string>> map;  // column, old value, new value
   AssumedRecompute recompute = AssumedRecompute::both;                 // of rows that do not say
   TflopsConvention tflops = TflopsConvention::none;
-  std::vector<std::string> overrides;  // "key=value" for every plan
+  std::vector<std::string> overrides;                             // "key=value" for every plan
+  std::function<void(double share, std::int64_t rows)> progress;  // called with the share and the rows that are done
 };
 
 /// Models, hardware and sources found under `paths`.

@@ -48,13 +48,15 @@ Enumeration enumerate(const Plan& base, std::int64_t devices, std::size_t keep, 
   std::vector<CandidateModel> models(static_cast<std::size_t>(threads), CandidateModel(base, limit));
   std::mutex mutex;
   std::size_t done = 0;
+  std::int64_t plans = 0;
   in_parallel(units.size(), threads, [&](std::size_t i, int thread) {
     if (options.limit.value > 0 && seconds_since(start) > options.limit.value) return;
     results[i] = search_unit(base, units[i], devices, static_cast<std::int64_t>(i), keep,
                              models[static_cast<std::size_t>(thread)]);
     const std::lock_guard lock(mutex);
     ++done;
-    if (options.progress) options.progress(static_cast<double>(done) / static_cast<double>(units.size()));
+    plans += results[i]->enumerated;
+    if (options.progress) options.progress(static_cast<double>(done) / static_cast<double>(units.size()), plans);
   });
 
   Enumeration all;

@@ -80,6 +80,19 @@ std::string rejection_table(const std::vector<Rejection>& rejected, const TextSt
   return table.text(style) + "(--json has an example of each)\n";
 }
 
+/// The best plan with one knob turned: how much slower, how much smaller, or which rule forbids it.
+std::string knob_table(const SearchResult& result, const TextStyle& style) {
+  if (result.knobs.empty() || result.plans.empty()) return "";
+  const RankedPlan& best = result.plans.front();
+  Table table({"one step aside from the best", "step", "against it", "GiB", ""}, {true, false, false, false, true});
+  for (const KnobStep& knob : result.knobs) {
+    if (!knob.illegal.empty()) continue;
+    table.add({knob.change, with_unit(knob.step), signed_percent(knob.step / best.step - 1), gib(knob.memory),
+               Cell(knob.fits ? "" : "does not fit", Paint::bad)});
+  }
+  return table.text(style) + "\n";
+}
+
 std::string percent_or_dash(const std::optional<double>& share) {
   return share ? percent(*share) : "-";
 }
@@ -143,7 +156,8 @@ std::string search_text(const SearchResult& result, const TextStyle& style) {
   const double fastest = result.plans.empty() ? 0 : result.plans.front().step.value;
   text += plan_table("fastest plans that fit", result.plans, fastest, style);
   text += plan_table("Pareto set: less memory only for more time", result.pareto, fastest, style);
-  return text + rejection_table(result.rejected, style);
+  if (!result.bound_by.empty()) text += wrapped("the best plan is bound by: " + result.bound_by) + "\n\n";
+  return text + knob_table(result, style) + rejection_table(result.rejected, style);
 }
 
 std::string reproduction_text(const ReproductionResult& result, const TextStyle& style) {

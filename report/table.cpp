@@ -8,7 +8,7 @@ namespace reckon {
 
 namespace {
 
-constexpr std::size_t kLineWidth = 110;
+constexpr std::size_t kLineWidth = 80;
 
 /// Columns on screen of UTF-8 text: bytes that continue a character take none.
 std::size_t display_width(std::string_view text) {

@@ -20,7 +20,7 @@ std::string painted(std::string_view text, Paint paint, const TextStyle& style);
 /// A bar of up to `width` cells for `share` in 0..1; empty when the style has no bars.
 std::string bar(double share, int width, const TextStyle& style);
 
-/// Words of `text` in lines of at most 110 columns, the following lines indented by two.
+/// Words of `text` in lines of at most 80 columns, the following lines indented by two.
 std::string wrapped(const std::string& text);
 
 struct Cell {

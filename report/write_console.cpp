@@ -12,10 +12,12 @@ namespace reckon {
 
 namespace {
 
-constexpr std::size_t kStagesShown = 8;
-constexpr std::size_t kComponentsShown = 10;
-constexpr std::size_t kAssumptionsShown = 3;
-constexpr int kBarWidth = 20;
+// A plan fits on a screen of 80 columns and 50 lines.
+constexpr std::size_t kStageColumns = 56;  // beside the names of the components
+constexpr std::size_t kComponentsShown = 8;
+constexpr std::size_t kTrafficShown = 6;
+constexpr std::size_t kAssumptionsShown = 2;
+constexpr int kBarWidth = 20, kSmallBarWidth = 14, kGaugeWidth = 60;
 
 struct MemoryLine {
   const char* name;
@@ -30,13 +32,14 @@ constexpr MemoryLine kMemoryLines[] = {
     {"communicators", &StageMemory::communicators},   {"context", &StageMemory::context},
     {"device used", &StageMemory::device_used}};
 
-/// The fullest stages, at most kStagesShown, in stage order.
+/// The fullest stages, as many as fit side by side, in stage order.
 std::vector<const StageProfile*> stages_to_show(const std::vector<StageProfile>& stages) {
   std::vector<const StageProfile*> shown;
   for (const StageProfile& stage : stages) shown.push_back(&stage);
   std::stable_sort(shown.begin(), shown.end(),
                    [](const auto* a, const auto* b) { return a->memory.device_used > b->memory.device_used; });
-  shown.resize(std::min(shown.size(), kStagesShown));
+  const std::size_t column = fmt::formatted_size("  stage {}", stages.size() - 1);
+  shown.resize(std::min(shown.size(), kStageColumns / column));
   std::sort(shown.begin(), shown.end(), [](const auto* a, const auto* b) { return a->stage < b->stage; });
   return shown;
 }
@@ -111,10 +114,23 @@ std::string nearest_fit(const Verdict& verdict) {
   return verdict.nearest.empty() ? "" : "nearest plan that fits: " + verdict.nearest;
 }
 
+/// On a terminal: how much of the limit is needed.
+std::string gauge(const Verdict& verdict, const TextStyle& style) {
+  if (!style.bars || verdict.limit.value <= 0) return "";
+  const double share = verdict.need / verdict.limit;
+  return fmt::format("{} {} of the limit\n",
+                     painted(bar(share, kGaugeWidth, style), verdict.fits ? Paint::good : Paint::bad, style),
+                     percent(share, 0));
+}
+
 std::string verdict_line(const Verdict& verdict, const TextStyle& style) {
   const Paint paint = verdict.fits ? Paint::good : Paint::bad;
-  return painted(verdict.fits ? "FITS" : "DOES NOT FIT", paint, style) + ": " + verdict_amounts(verdict) + "\n" +
-         (verdict.nearest.empty() ? "" : nearest_fit(verdict) + "\n");
+  // Wrapped as one text, then painted: the words before the colon are the verdict.
+  const std::string text =
+      wrapped(std::string(verdict.fits ? "FITS" : "DOES NOT FIT") + ": " + verdict_amounts(verdict));
+  const std::size_t colon = text.find(':');
+  return painted(text.substr(0, colon), paint, style) + text.substr(colon) + "\n" + gauge(verdict, style) +
+         (verdict.nearest.empty() ? "" : wrapped(nearest_fit(verdict)) + "\n");
 }
 
 std::string step_lines(const StepSummary& step) {
@@ -124,6 +140,7 @@ std::string step_lines(const StepSummary& step) {
   text += fmt::format(", {} tokens/s per device", compact(step.tokens_per_second_per_device));
   if (step.useful_tokens != step.tokens)
     text += fmt::format(" ({} useful)", compact(step.useful_tokens_per_second_per_device));
+  text = wrapped(text);
   text += fmt::format("\nMFU {}, HFU {} ({} FLOPs), pipeline bubble {}\n", percent(step.mfu), percent(step.hfu),
                       step.flop_convention, percent(step.bubble_fraction));
   return text;
@@ -131,11 +148,20 @@ std::string step_lines(const StepSummary& step) {
 
 std::string traffic_table(const std::vector<TrafficEntry>& traffic, const TextStyle& style) {
   if (traffic.empty()) return "";
-  Table table({"traffic of a step", "collective", "dtype", "calls", "sent by a rank"}, {true, true, true});
-  for (const TrafficEntry& entry : traffic)
-    table.add(
-        {entry.group, entry.collective, entry.dtype, grouped(entry.calls), with_unit(Bytes(entry.bytes_per_rank))});
-  return table.text(style) + "\n";
+  std::vector<TrafficEntry> largest = traffic;
+  std::stable_sort(largest.begin(), largest.end(),
+                   [](const auto& a, const auto& b) { return a.bytes_per_rank > b.bytes_per_rank; });
+  const std::size_t shown = std::min(largest.size(), kTrafficShown);
+  const double most = static_cast<double>(std::max<std::int64_t>(1, largest.front().bytes_per_rank));
+  Table table({"traffic of a step", "collective", "dtype", "calls", "sent by a rank", ""},
+              {true, true, true, false, false, true});
+  for (std::size_t i = 0; i < shown; ++i) {
+    const TrafficEntry& entry = largest[i];
+    table.add({entry.group, entry.collective, entry.dtype, grouped(entry.calls), with_unit(Bytes(entry.bytes_per_rank)),
+               bar(static_cast<double>(entry.bytes_per_rank) / most, kSmallBarWidth, style)});
+  }
+  const std::size_t more = largest.size() - shown;
+  return table.text(style) + (more > 0 ? fmt::format("and {} smaller (--json lists all)\n", more) : "") + "\n";
 }
 
 std::string assumption_lines(const std::vector<std::string>& assumptions, const TextStyle& style) {
@@ -190,7 +216,8 @@ std::string plan_summary(const StepProfile& profile) {
   const HardwareSpec& hardware = profile.plan.hardware;
   return fmt::format("{}, {} parameters, on {} x {}\n{}\n", profile.plan.model.name,
                      compact(static_cast<double>(profile.parameters)), profile.world_size,
-                     hardware.device.name.empty() ? hardware.name : hardware.device.name, plan_degrees(profile));
+                     hardware.device.name.empty() ? hardware.name : hardware.device.name,
+                     wrapped(plan_degrees(profile)));
 }
 
 std::string profile_text(const StepProfile& profile, const TextStyle& style) {

@@ -16,7 +16,7 @@ std::string profile_title(const StepProfile& profile);
 /// "data 2 x pipeline 8 x tensor 8, ZeRO-1; 256 micro-batches of 1 x 4096 tokens a replica, bf16".
 std::string plan_degrees(const StepProfile& profile);
 
-/// Model, machine, degrees and batch in two lines.
+/// Model, machine, degrees and batch in two or three lines.
 std::string plan_summary(const StepProfile& profile);
 
 /// "the plan does not fit: needs 41.2 GiB of 40.0 GiB on rank 0; ..."

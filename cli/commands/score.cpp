@@ -4,6 +4,7 @@
 
 #include "cli/find_configs.h"
 #include "cli/parse_tolerance.h"
+#include "cli/progress_line.h"
 #include "cost_model/score.h"
 #include "report/format_quantity.h"
 #include "report/result_json.h"
@@ -51,12 +52,19 @@ bool within(const ScoreResult& result, double tolerance, const Output& output) {
   return all;
 }
 
+ScoreResult score_with_progress(const ScoreCommand& command) {
+  ProgressLine line("scoring", "rows");
+  ScoreOptions options = score_options(command);
+  options.progress = [&](double share, std::int64_t rows) { line.show(share, rows); };
+  return score(command.file, options, find_configs());
+}
+
 }  // namespace
 
 ExitCode score_command(const ScoreCommand& options, const Output& output) {
   const bool judged = !options.tolerance.empty();
   const double tolerance = judged ? parse_share(options.tolerance, options.tolerance) : 0;
-  const ScoreResult result = score(options.file, score_options(options), find_configs());
+  const ScoreResult result = score_with_progress(options);
   output.result(output.json() ? score_json(result, options.rows) : score_text(result, options.rows, output.style()));
   return !judged || within(result, tolerance, output) ? ExitCode::success : ExitCode::disagreement;
 }

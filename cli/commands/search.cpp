@@ -1,12 +1,11 @@
 #include "cli/commands/search.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "cli/find_configs.h"
+#include "cli/progress_line.h"
 #include "cost_model/search.h"
 #include "plan/parse_quantity.h"
 #include "report/report_page.h"
@@ -18,12 +17,13 @@ namespace reckon {
 
 namespace {
 
-void show_progress(double share) {
-  std::fputs(fmt::format("\rsearching {:3.0f} %{}", 100 * share, share >= 1 ? "\n" : "").c_str(), stderr);
-  std::fflush(stderr);
-}
-
 constexpr int kPlansOnPage = 150;
+
+SearchResult search_with_progress(const Plan& plan, SearchOptions how) {
+  ProgressLine line("searching", "plans");
+  how.progress = [&](double share, std::int64_t plans) { line.show(share, plans); };
+  return search(plan, how);
+}
 
 Report search_report(const Plan& plan, const SearchResult& result) {
   Report report;
@@ -46,8 +46,7 @@ ExitCode search_command(const SearchCommand& options, const Output& output) {
   how.threads = options.threads;
   if (!options.time_limit.empty()) how.limit = parse_seconds(options.time_limit);
   if (options.limit_seconds > 0.0) how.limit = Seconds(options.limit_seconds);
-  if (::isatty(STDERR_FILENO)) how.progress = show_progress;
-  SearchResult result = search(plan, how);
+  SearchResult result = search_with_progress(plan, how);
   if (!options.html.empty()) write_file(options.html, report_page(search_report(plan, result)));
   result.plans.resize(std::min(result.plans.size(), static_cast<std::size_t>(options.top)));
   output.result(output.json() ? search_json(result) : search_text(result, output.style()));
