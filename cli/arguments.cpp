@@ -10,8 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "cli/command_tree.h"
 #include "cli/commands/calibrate.h"
 #include "cli/commands/compare.h"
+#include "cli/commands/completion.h"
+#include "cli/commands/doctor.h"
+#include "cli/commands/explain.h"
 #include "cli/commands/export.h"
 #include "cli/commands/import.h"
 #include "cli/commands/plan.h"
@@ -227,6 +231,63 @@ void add_export(Parser& parser) {
   command->add_option("--out", options->out, "File to write (standard output)");
 }
 
+void add_explain(Parser& parser) {
+  auto [command, options] = add_command<ExplainCommand>(
+      parser, "explain",
+      "Which tensor has a size; what binds a plan and what would help; why a plan is slower than another",
+      "explain llama2-70b-128xa100 \"Tried to allocate 512.00 MiB\"", explain_command);
+  command->add_option("PLAN", options->plan, "Plan file, or the name of one in configs/plans")->required();
+  command->add_option(
+      "WITH", options->rest,
+      "A size or a pasted out-of-memory line, or a second plan; key=value overrides the plan in front of it");
+  command
+      ->add_option("--most-devices", options->most_devices,
+                   "Largest number of devices to try for the smallest plan (8 x the plan's)")
+      ->check(CLI::Range(1, 1 << 20).description(""));
+}
+
+OptionWords words_of(const CLI::Option& option) {
+  OptionWords words;
+  for (const std::string& name : option.get_lnames()) words.names.push_back("--" + name);
+  for (const std::string& name : option.get_snames()) words.names.push_back("-" + name);
+  if (words.names.empty()) words.names.push_back(option.get_name(true));
+  words.description = option.get_description();
+  words.takes_value = option.get_type_size() != 0 && option.get_expected_max() != 0;
+  return words;
+}
+
+CommandTree command_tree(const CLI::App& app) {
+  CommandTree tree{app.get_description(), app.get_footer(), {}, {}};
+  for (const CLI::Option* option : app.get_options()) tree.options.push_back(words_of(*option));
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    CommandWords words{command->get_name(), command->get_description(), command->get_footer(), {}, {}};
+    for (const CLI::Option* option : command->get_options()) {
+      const bool general = option->check_name("--help");
+      if (!general) (option->get_positional() ? words.arguments : words.options).push_back(words_of(*option));
+    }
+    tree.commands.push_back(std::move(words));
+  }
+  return tree;
+}
+
+void add_completion(Parser& parser) {
+  auto [command, options] = add_command<CompletionCommand>(
+      parser, "completion", "Print the completion script of a shell, or the manual page", "completion bash", nullptr);
+  command->add_option("SHELL", options->shell, "bash, zsh, fish, or man for the manual page")->required();
+  command->callback([&parser, options = options] {
+    parser.chosen = [options, tree = command_tree(parser.app)](const Output& output) {
+      return completion_command(*options, tree, output);
+    };
+  });
+}
+
+void add_doctor(Parser& parser) {
+  CLI::App* command = parser.app.add_subcommand(
+      "doctor", "Say what is installed, which backends there are, and what brings the missing parts");
+  command->footer("Example: reckon doctor");
+  command->callback([&parser] { parser.chosen = doctor_command; });
+}
+
 void add_general_options(Parser& parser) {
   CLI::App& app = parser.app;
   app.require_subcommand(0, 1);
@@ -279,6 +340,9 @@ Invocation parse_arguments(int argc, const char* const* argv) {
   add_show(parser);
   add_import(parser);
   add_export(parser);
+  add_explain(parser);
+  add_doctor(parser);
+  add_completion(parser);
   try {
     parser.app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

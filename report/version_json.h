@@ -8,6 +8,7 @@ namespace reckon {
 struct BuildParts {
   std::string version;
   std::string compiler;
+  std::string backends;      // of this build: "threads mpi", empty = none
   std::string rank_program;  // path of reckon-rank, empty = this build has none
 };
 
