@@ -254,7 +254,8 @@ CandidateCost CandidateModel::evaluate(const Candidate& candidate, const Sharing
     if (!fit_stage(candidate, sharing, shape, stage, micro_batches, cost)) return cost;
   }
   cost.fits = true;
-  cost.seconds = step_seconds(candidate, sharing, message, shape, micro_batches);
+  cost.seconds = step_seconds(candidate, sharing, message, shape, micro_batches) *
+                 core_sharing(sharing.plan, micro_batches * candidate.chunks);
   return cost;
 }
 

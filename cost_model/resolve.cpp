@@ -1,4 +1,6 @@
 // Fills what a plan leaves to the tool, one choice per function.
+#include <algorithm>
+
 #include "cost_model/memory.h"
 #include "cost_model/predict.h"
 #include "plan/layer_ops.h"
@@ -8,9 +10,13 @@ namespace reckon {
 
 namespace {
 
-/// Stays auto where devices would be idle: `nodes` written in a plan means that all of their devices are used.
+/// Stays auto where devices would be idle: `nodes` written in a plan means that all of their devices are used. Ranks of
+/// a CPU machine share its cores, so that one machine has room for any number of them.
 void resolve_nodes(Plan& plan) {
-  const std::int64_t devices = plan.hardware.devices_per_node;
+  HardwareSpec& hardware = plan.hardware;
+  if (plan.nodes == 0 && hardware.device.is_cpu && hardware.cores > 0)
+    hardware.devices_per_node = std::max(hardware.devices_per_node, static_cast<int>(plan.world_size()));
+  const std::int64_t devices = hardware.devices_per_node;
   if (plan.nodes == 0 && devices > 0 && plan.world_size() % devices == 0) plan.nodes = plan.world_size() / devices;
 }
 

@@ -24,9 +24,12 @@ std::string measured_shape(const Op& op, std::int64_t ranks_at_once) {
 }
 
 double core_sharing(const Plan& plan) {
+  return core_sharing(plan, plan.micro_batches() * plan.parallel.chunks);
+}
+
+double core_sharing(const Plan& plan, std::int64_t actions) {
   if (!shares_cores(plan)) return 1.0;
-  const auto actions = static_cast<double>(plan.micro_batches() * plan.parallel.chunks);
-  const double busy = actions / (actions + static_cast<double>(plan.parallel.pipeline) - 1.0);
+  const double busy = static_cast<double>(actions) / static_cast<double>(actions + plan.parallel.pipeline - 1);
   return std::max(1.0, static_cast<double>(plan.world_size()) * busy / plan.hardware.cores);
 }
 

@@ -22,6 +22,8 @@ std::string measured_shape(const Op& op, std::int64_t ranks_at_once);
 /// that waits lends its core, so that the bubble costs less than with cores enough (simplification: busy ranks are
 /// counted on average, not moment by moment).
 double core_sharing(const Plan& plan);
+/// The same with `actions` = v m given, for plans whose schedule is not filled in yet.
+double core_sharing(const Plan& plan, std::int64_t actions);
 
 /// Slow-down of compute and communication that overlap: the hardware's factors, or 2 each (no gain, the sum of both)
 /// where no core is left for moving bytes.

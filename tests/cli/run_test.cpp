@@ -40,6 +40,7 @@ TEST_F(Run, WritesEveryFileOfTheContract) {
   EXPECT_EQ(document("comparison.json")["schema"], "reckon.comparison/1");
   EXPECT_TRUE(fs::exists(out() + "/plan.yaml"));
   EXPECT_FALSE(document("trace.json").empty());
+  EXPECT_FALSE(document("simulated_trace.json").empty());
   std::ifstream metrics(out() + "/metrics.jsonl");
   int steps = 0;
   for (std::string line; std::getline(metrics, line);) {
@@ -100,6 +101,22 @@ TEST_F(Run, ALimitStopsPlanAndRunAtTheSameComponent) {
   EXPECT_EQ(ran.exit_code, 4) << ran.err;
   EXPECT_NE(ran.err.find("optimizer"), std::string::npos) << ran.err;
   EXPECT_FALSE(fs::exists(out() + "/measured.json"));
+}
+
+TEST_F(Run, BetweenTheNeedsOfNAndNMinusOneLayersAutoPicksNWhichTrainsAndOneLessDoesNot) {
+  const auto need = [&](const std::string& layers) {
+    const std::string plan = "cd " + kGolden + "; reckon plan train.yaml --json activations.recompute=full ";
+    const CommandResult planned = run_command(plan + "'activations.recompute_layers=[" + layers + "]'");
+    return json::parse(planned.out)["verdict"]["need_bytes"].get<std::int64_t>();
+  };
+  const std::string limit = std::to_string((need("0") + need("1")) / 2);
+  const std::string between = "--backend threads activations.recompute=full memory.limit=" + limit + "B ";
+  const CommandResult chosen = run(between);
+  ASSERT_EQ(chosen.exit_code, 0) << chosen.err;
+  EXPECT_EQ(document("measured.json")["stages"][0]["recomputed_layers"], 1);
+  const CommandResult fewer = run(between + "'activations.recompute_layers=[0]'");
+  EXPECT_EQ(fewer.exit_code, 4) << fewer.err;
+  EXPECT_NE(fewer.err.find("memory.limit"), std::string::npos) << fewer.err;
 }
 
 TEST_F(Run, OnePerCentAboveTheNeedTrains) {

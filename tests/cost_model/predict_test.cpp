@@ -90,6 +90,28 @@ TEST(Predict, ResolvingTwiceChangesNothing) {
   EXPECT_EQ(once.nodes, twice.nodes);
 }
 
+// Twice the ranks with the same work each, on the same cores: they take turns, and no network appears between them.
+TEST(Predict, RanksBeyondTheCoresOfACpuMachineTakeTurnsOnIt) {
+  Plan two = example();
+  two.hardware.device.is_cpu = true;
+  two.hardware.cores = two.hardware.devices_per_node = 2;
+  two.parallel = {};
+  two.parallel.data = 2;
+  two.batch.global_batch = 2;
+  Plan four = two;
+  four.parallel.data = 4;
+  four.batch.global_batch = 4;
+  EXPECT_EQ(resolve(four).nodes, 1);
+  const StepProfile slow = predict(resolve(four)), fast = predict(resolve(two));
+  const auto seconds = [](const StepProfile& profile, const std::string& name) {
+    for (const TimeComponent& component : profile.time)
+      if (component.component == name) return component.seconds.value;
+    return 0.0;
+  };
+  EXPECT_GT(seconds(fast, "forward.qkv"), 0.0);
+  EXPECT_DOUBLE_EQ(seconds(slow, "forward.qkv"), 2.0 * seconds(fast, "forward.qkv"));
+}
+
 TEST(Predict, FasterHardwareIsNeverSlower) {
   const double base = predict(resolve(example())).step.seconds.value;
   const auto with = [](auto change) {
