@@ -11,21 +11,15 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-/// Options whose values are a few words.
-struct ValueWords {
-  const char* option;
-  const char* words;
-};
-constexpr ValueWords kValues[] = {{"--backend", "threads mpi nccl"},
-                                  {"--from", "huggingface megatron deepspeed torchtitan nanotron accelerate"},
-                                  {"--to", "megatron deepspeed torchtitan"},
-                                  {"--color", "auto always never"},
-                                  {"--recompute", "both none full"}};
-
-const char* values_of(const std::string& option) {
-  for (const ValueWords& one : kValues)
-    if (option == one.option) return one.words;
-  return nullptr;
+/// The values of an option, separated by blanks; empty where any text or a file may stand.
+std::string values_of(const std::string& option, const KnownNames& names) {
+  if (option == "--backend") return "threads mpi nccl";
+  if (option == "--color") return "auto always never";
+  if (option == "--recompute") return "both none full";
+  if (option == "--from") return fmt::format("{}", fmt::join(names.foreign_kinds, " "));
+  if (option == "--to") return fmt::format("{}", fmt::join(names.export_targets, " "));
+  if (option == "--hardware") return fmt::format("{}", fmt::join(names.hardware, " "));
+  return {};
 }
 
 /// What the arguments of a command are, in words that a shell completes.
@@ -105,11 +99,9 @@ std::string bash_completion(const CommandTree& tree, const KnownNames& names) {
       fmt::join(command_names(tree), "|"));
   text += "  case $prev in\n";
   for (const OptionWords* option : options_with_values(tree)) {
-    const char* values = values_of(option->names.front());
-    const std::string hardware = fmt::format("{}", fmt::join(names.hardware, " "));
-    if (option->names.front() == "--hardware") values = hardware.c_str();
+    const std::string values = values_of(option->names.front(), names);
     text += fmt::format("    {}) COMPREPLY=($(compgen {} -- \"$cur\")); return ;;\n", fmt::join(option->names, "|"),
-                        values ? fmt::format("-W '{}'", values) : "-f");
+                        values.empty() ? "-f" : fmt::format("-W '{}'", values));
   }
   text += "  esac\n  case $command in\n";
   for (const CommandWords& command : tree.commands)
@@ -140,11 +132,11 @@ std::string zsh_completion(const CommandTree& tree, const KnownNames& names) {
     for (const std::vector<OptionWords>* list : {&command.options, &tree.options})
       for (const OptionWords& option : *list)
         for (const std::string& name : option.names) {
-          const char* values = values_of(name);
+          const std::string values = values_of(name, names);
           text += fmt::format("        '{}[{}]{}'\n", name, quoted(option.description),
                               !option.takes_value ? ""
-                              : values            ? fmt::format(":value:({})", values)
-                                                  : ":value:_files");
+                              : values.empty()    ? ":value:_files"
+                                                  : fmt::format(":value:({})", values));
         }
     text += "      ) ;;\n";
   }
@@ -160,7 +152,8 @@ std::string fish_completion(const CommandTree& tree, const KnownNames& names) {
     for (const std::string& name : option.names)
       line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
     if (option.takes_value) line += " -r";
-    if (const char* values = values_of(option.names.front())) line += fmt::format(" -x -a '{}'", values);
+    if (const std::string values = values_of(option.names.front(), names); !values.empty())
+      line += fmt::format(" -x -a '{}'", values);
     text += fmt::format("{} -d '{}'\n", line, quoted(option.description));
   };
   for (const OptionWords& option : tree.options) add("", option);

@@ -11,6 +11,7 @@ namespace reckon {
 
 struct KnownNames {
   std::vector<std::string> plans, models, hardware, keys;  // keys: "parallel.tensor"
+  std::vector<std::string> foreign_kinds, export_targets;
 };
 
 std::string bash_completion(const CommandTree& tree, const KnownNames& names);

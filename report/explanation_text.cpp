@@ -120,10 +120,9 @@ std::string explanation_text(const PlanExplanation& explanation, const TextStyle
 
 std::string explanation_text(const DifferenceExplanation& explanation, const TextStyle& style) {
   const Seconds first = explanation.first.step.seconds, second = explanation.second.step.seconds * explanation.scale;
-  const bool slower = second > first;
-  std::string text = fmt::format("{} takes {}, {} {}: {} is {} by {}\n", explanation.first_name, with_unit(first),
-                                 explanation.second_name, with_unit(second), explanation.second_name,
-                                 slower ? "slower" : "faster", percent(std::abs(second / first - 1)));
+  std::string text = fmt::format("first:  {}\nsecond: {}\n", explanation.first_name, explanation.second_name);
+  text += fmt::format("the second is {} by {}: {} a step instead of {}\n", second > first ? "slower" : "faster",
+                      percent(std::abs(second / first - 1)), with_unit(second), with_unit(first));
   if (explanation.scale != 1)
     text += fmt::format("(times of the second plan for as many tokens as a step of the first: x {:.4g})\n",
                         explanation.scale);

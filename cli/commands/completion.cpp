@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "cli/commands/export.h"
 #include "cli/completion.h"
 #include "cli/find_configs.h"
 #include "cli/man_page.h"
+#include "plan/exchange/foreign_plan.h"
 #include "plan/plan_schema.h"
 
 namespace reckon {
@@ -13,7 +15,8 @@ namespace {
 
 KnownNames known_names() {
   const ConfigPaths paths = find_configs();
-  KnownNames names{known_plans(paths), known_models(paths), known_hardware(paths), {}};
+  KnownNames names{known_plans(paths), known_models(paths), known_hardware(paths), {},
+                   foreign_kinds(),    export_targets()};
   for (const PlanKey& key : plan_keys()) names.keys.push_back(key.path);
   return names;
 }

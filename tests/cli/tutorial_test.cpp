@@ -2,8 +2,8 @@
 //
 // A fenced block marked `console` holds commands after `$ ` and what they print, standard error first. In what they
 // print "..." stands for anything: a number that differs from machine to machine, or on a line of its own any lines.
-// A block marked `yaml NAME` is written to that file first. With RECKON_UPDATE_GOLDEN=1 blocks that do not match are
-// written anew.
+// A block marked `yaml NAME` or `bash NAME` is written to that file first. With RECKON_UPDATE_GOLDEN=1 blocks that do
+// not match are written anew.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -57,7 +57,7 @@ class Page {
   /// Runs everything in a folder of its own; returns the number of commands.
   int run() {
     for (std::size_t at = 0; at < lines_.size(); ++at) {
-      if (lines_[at].starts_with("```yaml ")) write_block(at);
+      if (lines_[at].starts_with("```yaml ") || lines_[at].starts_with("```bash ")) write_block(at);
       else if (lines_[at] == "```console") run_block(at);
     }
     if (changed_) {
@@ -77,7 +77,7 @@ class Page {
     std::string text;
     const std::size_t end = end_of_block(at + 1);
     for (std::size_t line = at + 1; line < end; ++line) text += lines_[line] + "\n";
-    folder_.write(lines_[at].substr(std::string("```yaml ").size()), text);
+    folder_.write(lines_[at].substr(std::string_view("```yaml ").size()), text);
   }
 
   void run_block(std::size_t at) {
@@ -132,7 +132,8 @@ TEST_P(Tutorial, CommandsPrintWhatThePageSays) {
 
 INSTANTIATE_TEST_SUITE_P(Pages, Tutorial,
                          testing::Values("README.md", "docs/tutorial_fit.md", "docs/tutorial_search.md",
-                                         "docs/tutorial_simulate.md", "docs/tutorial_train.md"),
+                                         "docs/tutorial_simulate.md", "docs/tutorial_train.md", "docs/import.md",
+                                         "docs/explain.md"),
                          [](const auto& page) {
                            std::string name = fs::path(page.param).stem().string();
                            return name;
