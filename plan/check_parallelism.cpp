@@ -266,12 +266,13 @@ void check_zero(Rules& rules) {
 }
 
 void check_positions(Rules& rules) {
+  const std::int64_t learned = rules.model.position_rows - rules.model.position_offset;
   if (rules.model.position == Position::learned && rules.model.position_rows > 0 &&
-      rules.plan.batch.sequence_length > rules.model.position_rows) {
+      rules.plan.batch.sequence_length > learned) {
     rules.broken(
         "batch.sequence_length",
         fmt::format("sequence_length is {}, but the model has learned positions for {} tokens; legal: at most {}",
-                    rules.plan.batch.sequence_length, rules.model.position_rows, rules.model.position_rows));
+                    rules.plan.batch.sequence_length, learned, learned));
   }
 }
 

@@ -9,7 +9,9 @@ std::int64_t key_value_replicas(const Plan& plan) {
 }
 
 std::int64_t gradient_replicas(const Plan& plan, const Parameter& parameter) {
-  if (parameter.split == Split::replicated) return plan.parallel.sequence ? plan.parallel.tensor : 1;
+  const bool sees_own_heads =
+      plan.model.qk_norm && (parameter.name.ends_with(".q_norm.weight") || parameter.name.ends_with(".k_norm.weight"));
+  if (parameter.split == Split::replicated) return plan.parallel.sequence || sees_own_heads ? plan.parallel.tensor : 1;
   return parameter.split == Split::kv_rows ? key_value_replicas(plan) : 1;
 }
 

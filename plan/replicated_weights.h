@@ -1,8 +1,8 @@
 // Weights that several tensor ranks hold alike although each rank's gradient of them covers a part of the work only, so
 // that their gradients are summed once a step: with sequence parallelism all replicated weights (each rank sees its own
-// tokens), and key and value weights whose heads are fewer than ranks (each rank sees its own query heads). The sums
-// come after those over data replicas, so that with ZeRO each rank sends what its shard holds of them, in one message
-// for each of the two groups.
+// tokens), norms of single heads (each rank has its own), and key and value weights whose heads are fewer than ranks
+// (each rank sees its own query heads). The sums come after those over data replicas, so that with ZeRO each rank sends
+// what its shard holds of them, in one message for each of the two groups.
 #pragma once
 
 #include <cstdint>

@@ -162,7 +162,7 @@ void add_tied_table(const Plan& plan, std::int64_t stage, const SectionElements&
 void add_replicated(const Plan& plan, std::int64_t stage, Counter& counter) {
   const ParallelSpec& parallel = plan.parallel;
   const std::int64_t key_value = key_value_replicas(plan);
-  if (parallel.tensor == 1 || (!parallel.sequence && key_value == 1)) return;
+  if (parallel.tensor == 1 || (!parallel.sequence && key_value == 1 && !plan.model.qk_norm)) return;
   const ParameterLayout layout = parameter_layout(plan, {.pipeline = stage});
   const std::vector<std::int64_t> norms = replicated_elements(plan, layout, Split::replicated);
   const std::vector<std::int64_t> heads = replicated_elements(plan, layout, Split::kv_rows);

@@ -9,6 +9,7 @@
 #include "runtime/train/ops/attention.h"
 #include "runtime/train/ops/dispatch.h"
 #include "runtime/train/ops/ffn_activation.h"
+#include "runtime/train/ops/head_norm.h"
 #include "runtime/train/ops/norm.h"
 #include "runtime/train/product_functions.h"
 
@@ -42,6 +43,37 @@ void turn(const OpCall& call, const at::Tensor& query, const at::Tensor& key, in
   const LocalShape& s = call.model.shape;
   rotate_heads(query, s.heads, s.head_dim, call.batch.positions, call.model.rotary, direction);
   rotate_heads(key, s.kv_heads, s.head_dim, call.batch.positions, call.model.rotary, direction);
+}
+
+/// Queries first, then keys: in the normed buffer, in the statistics of a token, and in the weights.
+void qk_norm_forward(OpCall& call) {
+  const LocalShape& s = call.model.shape;
+  const std::int64_t queries = s.heads * s.head_dim, keys = s.kv_heads * s.head_dim;
+  const double epsilon = call.model.plan.model.norm_epsilon;
+  const at::Tensor normed = call.make_output(0, s.tokens, queries + keys);
+  const at::Tensor statistics = call.make_output(3, s.tokens, s.heads + s.kv_heads);
+  const at::Tensor& weight = call.parameters.weight;
+  call.set_output(1, normed.narrow(1, 0, queries));
+  call.set_output(2, normed.narrow(1, queries, keys));
+  head_norm_forward(epsilon, call.input(0), weight.narrow(0, 0, s.head_dim), call.output(1),
+                    statistics.narrow(1, 0, s.heads));
+  head_norm_forward(epsilon, call.input(1), weight.narrow(0, s.head_dim, s.head_dim), call.output(2),
+                    statistics.narrow(1, s.heads, s.kv_heads));
+}
+
+void qk_norm_backward(OpCall& call) {
+  const LocalShape& s = call.model.shape;
+  const at::Tensor& statistics = call.output(3);
+  const auto backward = [&](std::size_t part, std::int64_t first_head, std::int64_t heads) {
+    const auto weights = [&](const at::Tensor& both) {
+      return both.narrow(0, static_cast<std::int64_t>(part) * s.head_dim, s.head_dim);
+    };
+    const at::Tensor& dy = call.gradients[static_cast<std::size_t>(call.op.outputs[part + 1])];
+    head_norm_backward(dy, call.input(part), weights(call.parameters.weight), statistics.narrow(1, first_head, heads),
+                       call.input_gradient_part(part), weights(call.parameters.weight_gradient));
+  };
+  backward(0, 0, s.heads);
+  backward(1, s.heads, s.kv_heads);
 }
 
 void rope_forward(OpCall& call) {
@@ -141,6 +173,7 @@ const OpFunctions* find_op_functions(std::string_view name) {
       {"embedding_norm", kNorm},
       {"attention_norm", kNorm},
       {"qkv", kColumns},
+      {"qk_norm", {qk_norm_forward, qk_norm_backward}},
       {"rope", {rope_forward, rope_backward}},
       {"attention", {attention_forward_op, attention_backward_op}},
       {"projection", kRows},

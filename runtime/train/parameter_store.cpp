@@ -21,6 +21,7 @@ std::vector<std::string> modules_of(std::string_view op, std::int64_t layer, boo
   if (op == "embedding_norm") return {"model.embed_layernorm"};
   if (op == "attention_norm") return {prefix + "input_layernorm"};
   if (op == "qkv") return {attention + "q_proj", attention + "k_proj", attention + "v_proj"};
+  if (op == "qk_norm") return {attention + "q_norm", attention + "k_norm"};
   if (op == "projection") return {attention + "o_proj"};
   if (op == "attention_post_norm") return {prefix + "post_attention_layernorm"};
   if (op == "ffn_norm") return {prefix + (post_norm ? "pre_feedforward_layernorm" : "post_attention_layernorm")};

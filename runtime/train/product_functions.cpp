@@ -120,9 +120,11 @@ void embedding_forward(OpCall& call) {
     const at::Tensor& positions_table = call.parameters.second_weight;
     if (!positions_table.defined()) return;
     const at::Tensor positions = own_positions(call);
+    const std::int64_t offset = call.model.plan.model.position_offset;  // row of position 0
     for (std::int64_t row = 0; row < call.output(0).size(0); ++row)
       kernels::add<T>(pointer<T>(call.output(0)) + row * width,
-                      pointer<const T>(positions_table) + pointer<std::int32_t>(positions)[row] * width, width);
+                      pointer<const T>(positions_table) + (pointer<std::int32_t>(positions)[row] + offset) * width,
+                      width);
   });
 }
 
@@ -137,7 +139,7 @@ void embedding_backward(OpCall& call) {
     };
     scatter(dy, call.input(0), call.parameters.weight_gradient, call.model.vocabulary.first_column);
     if (call.parameters.second_gradient.defined())
-      scatter(own_dy, own_positions(call), call.parameters.second_gradient, 0);
+      scatter(own_dy, own_positions(call), call.parameters.second_gradient, -call.model.plan.model.position_offset);
   });
 }
 

@@ -35,7 +35,7 @@ TEST(Executable, RefusesWhatItCannotDoYetByKey) {
   expect_refused("model", [](Plan& plan) { plan.model.rope_scaling = "llama3"; });
   expect_refused("model", [](Plan& plan) { plan.model.attention_softcap = 50; });
   expect_refused("model", [](Plan& plan) { plan.model.logit_softcap = 30; });
-  expect_refused("model", [](Plan& plan) { plan.model.position_offset = 2; });
+  expect_refused("model", [](Plan& plan) { plan.model.qk_norm_full = true; });
   expect_refused("memory.limit", [](Plan& plan) { plan.hardware.context = plan.hardware.device.memory + Bytes(1); });
   expect_refused("precision.compute", [](Plan& plan) { plan.precision.compute = NumberFormat::fp8_e4m3; });
   expect_refused("activations.stored", [](Plan& plan) { plan.activations.stored = NumberFormat::int4; });

@@ -83,6 +83,30 @@ TEST(ModelGradient, Gpt2StyleAgreesWithAutograd) {
   expect_loss_and_gradients_of_autograd(plan);
 }
 
+TEST(ModelGradient, OptStyleAgreesWithAutograd) {
+  Plan plan = small_plan();
+  ModelSpec& model = plan.model;
+  model.norm = Norm::layer_norm;
+  model.norm_bias = model.qkv_bias = model.projection_bias = model.ffn_bias = true;
+  model.position = Position::learned;
+  model.position_offset = 2;
+  model.position_rows = 14;  // the last position uses the last row
+  model.activation = Activation::relu;
+  model.gated_ffn = false;
+  model.tied_head = true;
+  expect_loss_and_gradients_of_autograd(plan);
+}
+
+TEST(ModelGradient, Qwen3StyleAgreesWithAutogradInEveryRecomputeMode) {
+  for (const Recompute mode : {Recompute::none, Recompute::elementwise, Recompute::full}) {
+    Plan plan = small_plan();
+    plan.model.qk_norm = true;
+    plan.model.tied_head = true;
+    plan.activations.recompute = mode;
+    expect_loss_and_gradients_of_autograd(plan);
+  }
+}
+
 TEST(ModelGradient, EverySchedulesOrderOfOneStageGivesTheSameGradients) {
   for (const ScheduleKind schedule : {ScheduleKind::gpipe, ScheduleKind::one_forward_one_backward}) {
     Plan plan = small_plan();

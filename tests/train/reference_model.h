@@ -21,7 +21,9 @@ class ReferenceModel {
   at::Tensor loss_sum(const at::Tensor& tokens, const at::Tensor& targets) const {
     at::Tensor x = at::embedding(w("model.embed_tokens.weight"), tokens);
     if (model_.position == Position::learned)
-      x = x + w("model.embed_positions.weight").slice(0, 0, tokens.size(1)).unsqueeze(0);
+      x = x + w("model.embed_positions.weight")
+                  .slice(0, model_.position_offset, model_.position_offset + tokens.size(1))
+                  .unsqueeze(0);
     for (std::int64_t layer = 0; layer < model_.layers; ++layer) {
       const std::string prefix = "model.layers." + std::to_string(layer) + ".";
       x = x + attention(norm(x, prefix + "input_layernorm"), prefix + "self_attn.");
@@ -50,6 +52,10 @@ class ReferenceModel {
     return x * (x.square().mean(-1, true) + model_.norm_epsilon).rsqrt() * w(name + ".weight");
   }
 
+  at::Tensor head_norm(const at::Tensor& x, const std::string& name) const {
+    return x * (x.square().mean(-1, true) + model_.norm_epsilon).rsqrt() * w(name + ".weight");
+  }
+
   at::Tensor rotate(const at::Tensor& x) const {  // [rows, heads, length, dim]
     const std::int64_t dim = model_.head_dim;
     const at::Tensor frequency =
@@ -65,6 +71,10 @@ class ReferenceModel {
       return linear(x, prefix + name).unflatten(-1, {-1, dim}).transpose(1, 2);
     };
     at::Tensor q = by_head("q_proj"), k = by_head("k_proj"), v = by_head("v_proj");
+    if (model_.qk_norm) {
+      q = head_norm(q, prefix + "q_norm");
+      k = head_norm(k, prefix + "k_norm");
+    }
     if (model_.position == Position::rope) {
       q = rotate(q);
       k = rotate(k);

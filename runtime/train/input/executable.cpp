@@ -28,13 +28,12 @@ void refuse_model(const ModelSpec& model, std::int64_t length, Refusals& refuse)
   refuse.add_if(model.is_moe(), "model", "a mixture of experts" + later);
   refuse.add_if(model.is_mla(), "model", "latent attention" + later);
   refuse.add_if(model.position == Position::alibi, "model", "ALiBi positions" + later);
-  refuse.add_if(model.qk_norm || model.qk_norm_full, "model", "norms of queries and keys" + later);
+  refuse.add_if(model.qk_norm_full, "model", "norms over the whole width of queries and keys (qk_norm_full)" + later);
   refuse.add_if(model.attention_sinks, "model", "attention sinks" + later);
   refuse.add_if(!model.rope_scaling.empty(), "model",
                 fmt::format("rotary frequencies scaled by {} (rope_scaling){}", model.rope_scaling, later));
   refuse.add_if(model.attention_softcap > 0, "model", "capped attention scores (attention_softcap)" + later);
   refuse.add_if(model.logit_softcap > 0, "model", "capped logits (logit_softcap)" + later);
-  refuse.add_if(model.position_offset != 0, "model", "positions that begin late (position_offset)" + later);
   refuse.add_if(model.sliding_window > 0 && model.sliding_window < length, "model",
                 fmt::format("a sliding window of {} tokens in rows of {}{}", model.sliding_window, length, later));
 }
