@@ -188,13 +188,17 @@ void set_batch(SourceFields& fields, const BatchFields& given) {
 ForeignKind detect_kind(std::string_view text, const std::string& file) {
   const bool toml = std::filesystem::path(file).extension() == ".toml";
   if (toml || (has_section_line(text) && first_letter(text) != '{')) return ForeignKind::torchtitan;
+  bool already_a_plan = false;
   try {
-    if (const auto kind = kind_of_tree(parse_tree(text, file))) return *kind;
+    const YamlValue document = parse_tree(text, file);
+    if (const auto kind = kind_of_tree(document)) return *kind;
+    already_a_plan = document.find("reckon") != nullptr;
   } catch (const ConfigError&) {
     if (first_letter(text) == '{') throw;  // it means to be JSON; a shell script is no YAML either
   }
   if (text.find("--num-layers") != std::string_view::npos || text.find("--hidden-size") != std::string_view::npos)
     return ForeignKind::megatron;
+  if (already_a_plan) throw ConfigError({{"this is a plan of reckon already; use it as it is", file, 1, 1, "reckon"}});
   throw ConfigError(
       {{fmt::format("this looks like none of {}; --from KIND says what it is", fmt::join(foreign_kinds(), ", ")),
         file,

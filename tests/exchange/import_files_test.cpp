@@ -503,9 +503,41 @@ TEST(ImportHuggingFace, Families) {
       contains(refusal("huggingface/wrong-heads.json", 0, ExitCode::configuration), "32 heads are not divisible by 7"));
 }
 
+TEST(ImportMegatron, ContradictionsNameTheArgumentsAndTheNumbers) {
+  const std::string base =
+      "torchrun --nproc_per_node 8 x.py --num-layers 12 --hidden-size 64 --num-attention-heads 4 --vocab-size 128 "
+      "--seq-length 32 --max-position-embeddings 32 --micro-batch-size 2 --global-batch-size 32\n";
+  struct Case {
+    std::string more, message;
+  };
+  for (const Case& one : std::vector<Case>{
+           {"--bf16 --fp16", "--bf16 and --fp16 exclude each other"},
+           {"--rampup-batch-size 16 8 1000",
+            "the increment of 8 rows is no multiple of micro batch x data = 2 x 8 = 16"},
+           {"--seq-length 64", "--seq-length (line 2) is 64, but --max-position-embeddings (line 1) has only 32 rows"},
+           {"--global-batch-size 40",
+            "40, no multiple of --micro-batch-size (line 1) x ranks = 2 x 8 = 16; nearest: 32 or 48"},
+           {"--pipeline-model-parallel-size 8",
+            "12 layers do not divide into 8 stages of the pipeline; legal: 8 or 16"},
+           {"--tensor-model-parallel-size 3", "3 x 1 x 1 = 3 ranks, but the launcher starts 8 ranks"},
+           {"--recompute-granularity full", "needs --recompute-method uniform or block"},
+           {"--grad-reduce-in-bf16 --accumulate-allreduce-grads-in-fp32", "exclude each other"},
+           {"--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 5",
+            "12 layers are not 2 stages x"}}) {
+    try {
+      import_plan(base + "args=(" + one.more + ")", "train.sh", {});
+      ADD_FAILURE() << one.more << " was accepted";
+    } catch (const RuleError& error) {
+      EXPECT_TRUE(contains(to_string(error.diagnostics().front()), one.message)) << error.what();
+      EXPECT_EQ(error.diagnostics().front().file, "train.sh");
+      EXPECT_GT(error.diagnostics().front().line, 0) << error.what();
+    }
+  }
+}
+
 TEST(Import, WhatLooksLikeNothingIsRefused) {
   const ImportOptions options;
-  for (const char* text : {"", "hello", "{\"a\": 1}", "a: 1", "[x]\ny = 2\n"}) {
+  for (const char* text : {"", "hello", "{\"a\": 1}", "a: 1", "[x]\ny = 2\n", "reckon: 1\nmodel: gpt2\n"}) {
     EXPECT_THROW(import_plan(text, "file", options), ConfigError) << text;
   }
 }
