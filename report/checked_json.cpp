@@ -33,11 +33,8 @@ std::string read_text(const std::filesystem::path& file) {
   const auto bytes = std::filesystem::file_size(file, error);
   if (error) throw ConfigError({{"the file cannot be read: " + error.message(), file.string(), 0, 0, {}}});
   if (bytes > kLargestFile) {
-    throw ConfigError({{fmt::format("the file has {} bytes; a profile has at most {}", bytes, kLargestFile),
-                        file.string(),
-                        0,
-                        0,
-                        {}}});
+    const std::string message = fmt::format("the file has {} bytes; a profile has at most {}", bytes, kLargestFile);
+    throw ConfigError({{message, file.string(), 0, 0, {}}});
   }
   std::ifstream stream(file, std::ios::binary);
   std::ostringstream text;

@@ -20,8 +20,8 @@ std::string_view name_of(Aspect aspect);
 std::string_view name_of(Unit unit);
 
 struct ComparisonRow {
-  std::string
-      quantity;  // "step.seconds", "time.forward.qkv", "memory.stage0.gradients", "traffic.tensor.all_gather.bf16"
+  /// "step.seconds", "time.forward.qkv", "memory.stage0.gradients", "traffic.tensor.all_gather.bf16.calls".
+  std::string quantity;
   Aspect aspect = Aspect::total;
   Unit unit = Unit::seconds;
   std::optional<double> predicted, simulated, measured;  // in the unit; empty = this side has no such component

@@ -63,15 +63,9 @@ void add_to(std::optional<double>& sum, const std::optional<double>& part) {
 std::vector<ComparisonRow> shortened(std::vector<ComparisonRow> rows) {
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return size_of(a) > size_of(b); });
   if (rows.size() <= kTimeRowsShown) return rows;
-  ComparisonRow rest{fmt::format("time.{} more components", rows.size() - kTimeRowsShown + 1),
-                     Aspect::time,
-                     Unit::seconds,
-                     {},
-                     {},
-                     {},
-                     {},
-                     {},
-                     {}};
+  ComparisonRow rest;
+  rest.quantity = fmt::format("time.{} more components", rows.size() - kTimeRowsShown + 1);
+  rest.aspect = Aspect::time;
   for (std::size_t i = kTimeRowsShown - 1; i < rows.size(); ++i) {
     add_to(rest.predicted, rows[i].predicted);
     add_to(rest.simulated, rows[i].simulated);

@@ -21,8 +21,8 @@ struct RunOptions {
   std::string resume;                 // folder of an earlier run to go on from; empty = from the start
 };
 
-/// Writes DIR/{plan.yaml, predicted.json, simulated.json, comparison.json}; its ranks write the rest. Under mpirun or
-/// srun every process acts as one rank, and rank 0 also as above.
+/// Writes DIR/{plan.yaml, predicted.json, simulated.json, comparison.json, report.html} and traces; its ranks write
+/// what they measure. Under mpirun or srun every process acts as one rank, and rank 0 also as above.
 ExitCode run_command(const RunOptions& options, const Output& output);
 
 }  // namespace reckon
