@@ -67,6 +67,27 @@ TEST(ImportCommand, BrokenRulesAreToldInTheWordsOfTheFile) {
   EXPECT_EQ(error["line"], 3);
 }
 
+/// A public question (Megatron-LM issue 597): with the distributed optimizer over 8 ranks a weight takes 2 + 4 + 12 / 8
+/// bytes, and LLaMA-2 7B has 6,738,415,616 of them.
+TEST(ImportCommand, StatesOfAnImportedScriptAreThoseOfItsArithmetic) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write(
+      "train.sh",
+      "torchrun --nproc_per_node 8 p.py --num-layers 32 --hidden-size 4096 --ffn-hidden-size 11008 "
+      "--num-attention-heads 32 "
+      "--seq-length 4096 --max-position-embeddings 4096 --micro-batch-size 2 --global-batch-size 128 --bf16 --swiglu "
+      "--use-distributed-optimizer --use-flash-attn --normalization RMSNorm --sequence-parallel --disable-bias-linear "
+      "--untie-embeddings-and-output-weights --position-embedding-type rope --attention-dropout 0 --hidden-dropout 0 "
+      "--vocab-size 32000\n");
+  const CommandResult result = run_command(
+      "reckon import " + file + " --hardware a100-80gb-8x --out p.yaml 2>/dev/null && reckon plan p.yaml --json",
+      folder.path());
+  const Json memory = Json::parse(result.out)["stages"][0]["memory"];
+  const double states =
+      memory["parameters"].get<double>() + memory["gradients"].get<double>() + memory["optimizer"].get<double>();
+  EXPECT_NEAR(states, 6738415616 * 7.5, 1e-6 * states);  // buffers are padded to equal shards
+}
+
 TEST(ImportCommand, StrictRefusesWhatIsNotUnderstood) {
   const CommandResult result = run_command("reckon import " + kFiles + "torchtitan/debug.toml --strict");
   EXPECT_EQ(result.exit_code, 2);
