@@ -38,6 +38,9 @@ TEST_F(Run, WritesEveryFileOfTheContract) {
   EXPECT_EQ(document("simulated.json")["source"], "simulated");
   EXPECT_EQ(document("measured.json"), json::parse(result.out));
   EXPECT_EQ(document("comparison.json")["schema"], "reckon.comparison/1");
+  const std::string page = read_file(out() + "/report.html");
+  EXPECT_NE(page.find("\"source\":\"measured\""), std::string::npos) << "the page has the measured profile";
+  EXPECT_NE(page.find("\"metrics\":[{\"step\":1"), std::string::npos) << "and the loss curve";
   EXPECT_TRUE(fs::exists(out() + "/plan.yaml"));
   EXPECT_FALSE(document("trace.json").empty());
   EXPECT_FALSE(document("simulated_trace.json").empty());
