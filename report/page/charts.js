@@ -55,8 +55,9 @@ function limitLine(scaleName, value, text) {
     context.lineTo(upright ? at : area.right, upright ? area.bottom : at);
     context.stroke();
     context.font = "600 11px " + Chart.defaults.font.family;
-    context.textAlign = "right";
-    context.fillText(text, upright ? at - 5 : area.right - 4, upright ? area.top + 11 : at - 5);
+    const room = upright && area.right - at > context.measureText(text).width + 8;  // beside the line, off the bars
+    context.textAlign = room ? "left" : "right";
+    context.fillText(text, upright ? at + (room ? 5 : -5) : area.right - 4, upright ? area.top + 11 : at - 5);
     context.restore();
   }};
 }
