@@ -102,7 +102,7 @@ std::vector<BytesByCategory> fullest_moments(const MemoryTimeline& timeline, Pic
   for (const MemoryChange& change : timeline.changes) {
     const std::size_t target = interval_of(change.time, end);
     while (interval < target) raise(++interval);
-    now[static_cast<std::size_t>(change.category)] += change.allocates ? change.bytes : -change.bytes;
+    apply(change, now);
     raise(interval);
   }
   while (interval + 1 < kIntervals) raise(++interval);

@@ -1,13 +1,18 @@
 #include "cost_model/allocation_sequence.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <unordered_map>
 
-#include "cost_model/stage_memory.h"
+#include "cost_model/state_memory.h"
 #include "plan/caching_allocator.h"
+#include "plan/kept_tensors.h"
+#include "plan/memory_events.h"
 #include "plan/pipeline_schedule.h"
+#include "plan/stage_sections.h"
 
 namespace reckon {
 
@@ -22,11 +27,11 @@ struct SectionEvents {
   Bytes gathered, whole_gradient;  // ZeRO-3 weights, ZeRO-2 gradient
 };
 
-SectionEvents section_events(const Plan& plan, const AttentionWork& work, const SectionRun& run, std::int64_t stage,
-                             const WeightElements& weights) {
-  const OpList list = section_ops(plan, run.section, work);
-  const KeptSet kept =
-      kept_tensors(plan, list, run.recomputed ? plan.activations.recompute : Recompute::none, static_cast<int>(stage));
+SectionEvents section_events(const Plan& plan, const AttentionWork& work, const StageSection& section,
+                             std::int64_t stage, const WeightElements& weights) {
+  const OpList list = section_ops(plan, section.kind, work);
+  const KeptSet kept = kept_tensors(plan, list, section.recomputed ? plan.activations.recompute : Recompute::none,
+                                    static_cast<int>(stage));
   SectionEvents events;
   events.forward = forward_events(list, kept);
   events.backward = backward_events(list, kept);
@@ -37,28 +42,28 @@ SectionEvents section_events(const Plan& plan, const AttentionWork& work, const 
   events.input_bytes = input_bytes(list);
   events.output_gradient_bytes = output_gradient_bytes(list);
   events.keeps_input = input_is_kept(list, kept);
-  if (plan.parallel.zero >= 3) events.gathered = weight_bytes(plan, weights.total());
-  if (plan.parallel.zero >= 2) events.whole_gradient = gradient_bytes(plan, weights.total());
+  events.gathered = gathered_bytes(plan, weights);
+  events.whole_gradient = whole_gradient_bytes(plan, weights);
   return events;
 }
 
 class SequenceBuilder {
  public:
   SequenceBuilder(const Plan& plan, const AttentionWork& work, std::int64_t stage) : stage_(stage), plan_(plan) {
-    const SectionTable table = section_table(plan, work, stage);
-    const std::vector<ChunkRuns> chunks = stage_runs(plan, stage);
-    for (const ChunkRuns& runs : chunks) {
-      std::vector<const SectionEvents*> sections;
-      for (const SectionRun& run : runs) {
-        const auto key = std::pair(run.section, run.recomputed);
-        if (!events_.contains(key)) events_[key] = section_events(plan, work, run, stage, table(run).weights);
-        for (std::int64_t i = 0; i < run.count; ++i) sections.push_back(&events_[key]);
+    const SectionWeights weights = section_weights(plan);
+    const std::vector<ChunkSections> chunks = stage_sections(plan, stage);
+    for (const ChunkSections& sections : chunks) {
+      chunks_.emplace_back();
+      for (const StageSection& section : sections) {
+        auto& events = events_[variant(section)];
+        if (!events)
+          events = section_events(plan, work, section, stage, weights[static_cast<std::size_t>(section.kind)]);
+        chunks_.back().push_back(&*events);
       }
-      chunks_.push_back(std::move(sections));
     }
-    add_states(state_memory(plan, stage_weights(table, chunks)),
-               communication_buffers(plan, stage_weights(table, chunks).total()) +
-                   held_messages(plan, plan.batch.micro_batch, stage));
+    const WeightElements held = stage_weights(weights, chunks);
+    add_states(state_memory(plan, held),
+               communication_buffers(plan, held.total()) + held_messages(plan, plan.batch.micro_batch, stage));
     allocate(constant_bytes(plan), MemoryCategory::transient);
   }
 
@@ -156,13 +161,15 @@ class SequenceBuilder {
     if (sections.back()->output_gradient >= 0)
       gradient = allocate(sections.back()->output_gradient_bytes, MemoryCategory::transient);
     int gathered = allocate(sections.back()->gathered, MemoryCategory::transient);
+    int reducing = -1;  // the gradients of the section before, on their way
     for (std::size_t i = sections.size(); i-- > 0;) {
       auto& blocks = live.sections[i];
       const int next = i > 0 ? allocate(sections[i - 1]->gathered, MemoryCategory::transient) : -1;
       const int whole = allocate(sections[i]->whole_gradient, MemoryCategory::transient);
       if (sections[i]->output_gradient >= 0) blocks[sections[i]->output_gradient] = gradient;
       play(sections[i]->backward, blocks);
-      free(whole);
+      free(reducing);
+      reducing = whole;
       free(gathered);
       gathered = next;
       gradient = -1;
@@ -171,6 +178,7 @@ class SequenceBuilder {
       gradient = handed_on->second;
       blocks.erase(handed_on);
     }
+    free(reducing);
     free(gradient);  // sent back
     free(live.tokens);
     live_.erase({action.micro_batch, action.chunk});
@@ -178,7 +186,7 @@ class SequenceBuilder {
 
   std::int64_t stage_;
   const Plan& plan_;
-  std::map<std::pair<Section, bool>, SectionEvents> events_;
+  std::array<std::optional<SectionEvents>, kSectionVariants> events_;  // by variant
   std::vector<std::vector<const SectionEvents*>> chunks_;
   std::vector<std::pair<Bytes, MemoryCategory>> sizes_;
   std::vector<Allocation> sequence_;

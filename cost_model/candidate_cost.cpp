@@ -6,6 +6,7 @@
 #include "cost_model/memory.h"
 #include "cost_model/op_cost.h"
 #include "cost_model/stage_work.h"
+#include "cost_model/state_memory.h"
 #include "plan/core_sharing.h"
 #include "plan/pipeline_schedule.h"
 
@@ -32,14 +33,16 @@ double overlapped_seconds(const Plan& plan, double compute, double communication
   return overlapped(Seconds(compute), Seconds(communication), slowdown.compute, slowdown.communication).value;
 }
 
-/// A run of equal sections inside a chunk.
-struct Run {
-  Section section;
-  bool again;
-  std::int64_t count;
-};
-
 }  // namespace
+
+std::array<CandidateModel::Run, CandidateModel::kRuns> CandidateModel::runs_in(const Chunk& chunk) {
+  return {Run{Section::embedding, false, chunk.embedding},
+          Run{Section::dense_layer, true, chunk.again_dense},
+          Run{Section::dense_layer, false, chunk.dense - chunk.again_dense},
+          Run{Section::moe_layer, true, chunk.again_moe},
+          Run{Section::moe_layer, false, chunk.moe - chunk.again_moe},
+          Run{Section::head, false, chunk.head}};
+}
 
 const std::vector<std::vector<SchedulePoint>>& SchedulePointCache::interleaved(std::int64_t stages, std::int64_t chunks,
                                                                                std::int64_t micro_batches) {
@@ -53,11 +56,11 @@ const std::vector<std::vector<SchedulePoint>>& SchedulePointCache::interleaved(s
 
 Sharing make_sharing(Plan plan) {
   Sharing sharing;
-  sharing.times = state_times(plan);
   sharing.weights = section_weights(plan);
+  sharing.times = state_times(plan, sharing.weights);
   for (std::size_t i = 0; i < 4; ++i) {
-    sharing.weight_bytes[i] = weight_bytes(plan, sharing.weights[i].total());
-    sharing.gradient_bytes[i] = gradient_bytes(plan, sharing.weights[i].total());
+    sharing.gathered[i] = gathered_bytes(plan, sharing.weights[i]);
+    sharing.gradients[i] = whole_gradient_bytes(plan, sharing.weights[i]);
   }
   sharing.rules = overlap_rules(plan);
   sharing.communicators = plan.hardware.device.is_cpu ? Bytes(0) : communicator_bytes(plan, 0);
@@ -116,43 +119,18 @@ void CandidateModel::recompute_layers(std::int64_t stage, std::int64_t layers) {
   }
 }
 
-CandidateModel::Peak CandidateModel::chunk_peak(const Candidate& candidate, const Sharing& sharing, ShapeCosts& shape,
-                                                std::int64_t stage, const Chunk& chunk) const {
-  const Run runs[] = {{Section::embedding, false, chunk.embedding},
-                      {Section::dense_layer, true, chunk.again_dense},
-                      {Section::dense_layer, false, chunk.dense - chunk.again_dense},
-                      {Section::moe_layer, true, chunk.again_moe},
-                      {Section::moe_layer, false, chunk.moe - chunk.again_moe},
-                      {Section::head, false, chunk.head}};
-  const int zero = candidate.zero;
-  Peak peak;
-  const auto gathered = [&](const Run& run) {
-    return zero < 3 ? 0 : sharing.weight_bytes[static_cast<std::size_t>(run.section)].value;
-  };
-  const Run* before = nullptr;
-  for (std::size_t i = 0; i < std::size(runs); ++i) {
-    const Run& run = runs[i];
+ChunkMemory CandidateModel::chunk_peak(const Candidate& candidate, const Sharing& sharing, ShapeCosts& shape,
+                                       std::int64_t stage, const Chunk& chunk) const {
+  std::array<RunMemory, kRuns> runs;
+  std::size_t count = 0;
+  for (const Run& run : runs_in(chunk)) {
     if (run.count == 0) continue;
+    const auto section = static_cast<std::size_t>(run.section);
     const SectionMemory& memory =
         shape.memory(run.section, {run.again ? candidate.recompute : Recompute::none, candidate.storage, bits(stage)});
-    std::int64_t after = 0;
-    for (std::size_t j = i + 1; j < std::size(runs) && after == 0; ++j)
-      if (runs[j].count > 0) after = gathered(runs[j]);
-    const std::int64_t own = gathered(run);
-    const std::int64_t whole_gradient =
-        zero < 2 ? 0 : sharing.gradient_bytes[static_cast<std::size_t>(run.section)].value;
-    const std::int64_t earlier = peak.kept + (run.count - 1) * memory.kept.value;
-    const std::int64_t previous = run.count > 1 ? own : before ? gathered(*before) : 0;
-    peak.forward = std::max(peak.forward, earlier + memory.forward.total().value + own + after);
-    peak.backward = std::max(peak.backward, earlier + memory.backward.total().value + own + previous + whole_gradient);
-    if (run.count > 1 && zero >= 3) {
-      const std::int64_t one_less = earlier - memory.kept.value;
-      peak.forward = std::max(peak.forward, one_less + memory.forward.total().value + 2 * own);
-    }
-    peak.kept += run.count * memory.kept.value;
-    before = &run;
+    runs[count++] = {&memory, sharing.gathered[section], sharing.gradients[section], run.count};
   }
-  return peak;
+  return chunk_memory({runs.data(), count});
 }
 
 std::int64_t CandidateModel::stage_need(const Candidate& candidate, const Sharing& sharing, ShapeCosts& shape,
@@ -160,17 +138,19 @@ std::int64_t CandidateModel::stage_need(const Candidate& candidate, const Sharin
   const std::int64_t tokens = shape.token_bytes().value;
   std::int64_t highest = 0;
   if (candidate.schedule != ScheduleKind::interleaved) {
-    const Peak peak = chunk_peak(candidate, sharing, shape, stage, chunk(0, stage));
+    const ChunkMemory peak = chunk_peak(candidate, sharing, shape, stage, chunk(0, stage));
     const std::int64_t others = in_flight(candidate, stage, micro_batches) - 1;
-    highest = others * (peak.kept + tokens) + tokens + std::max(peak.forward, peak.backward);
+    highest =
+        others * (peak.kept.value + tokens) + tokens + std::max(peak.forward.total(), peak.backward.total()).value;
   } else {
     peaks_.resize(at(chunks_));
     for (std::int64_t c = 0; c < chunks_; ++c)
       peaks_[at(c)] = chunk_peak(candidate, sharing, shape, stage, chunk(c, stage));
     for (const SchedulePoint& point : points_.interleaved(pipeline_, chunks_, micro_batches)[at(stage)]) {
-      const Peak& running = peaks_[at(point.chunk)];
-      std::int64_t sum = tokens + (point.kind == ActionKind::forward ? running.forward : running.backward);
-      for (std::int64_t c = 0; c < chunks_; ++c) sum += point.alive[at(c)] * (peaks_[at(c)].kept + tokens);
+      const ChunkMemory& running = peaks_[at(point.chunk)];
+      const MemoryMoment& moment = point.kind == ActionKind::forward ? running.forward : running.backward;
+      std::int64_t sum = tokens + moment.total().value;
+      for (std::int64_t c = 0; c < chunks_; ++c) sum += point.alive[at(c)] * (peaks_[at(c)].kept.value + tokens);
       highest = std::max(highest, sum);
     }
   }
@@ -266,16 +246,10 @@ CandidateModel::StageSeconds CandidateModel::chunk_seconds(const Candidate& cand
     double count, gather, reduce;
     SectionCost* cost;
   };
-  const Run all[] = {{Section::embedding, false, chunk.embedding},
-                     {Section::dense_layer, true, chunk.again_dense},
-                     {Section::dense_layer, false, chunk.dense - chunk.again_dense},
-                     {Section::moe_layer, true, chunk.again_moe},
-                     {Section::moe_layer, false, chunk.moe - chunk.again_moe},
-                     {Section::head, false, chunk.head}};
-  Timed runs[std::size(all)];
+  Timed runs[kRuns];
   std::size_t count = 0;
   StageSeconds sum;
-  for (const Run& run : all) {
+  for (const Run& run : runs_in(chunk)) {
     if (run.count == 0) continue;
     SectionCost& cost =
         shape.cost(run.section, {run.again ? candidate.recompute : Recompute::none, candidate.storage, bits(stage)});
@@ -291,12 +265,14 @@ CandidateModel::StageSeconds CandidateModel::chunk_seconds(const Candidate& cand
     const Timed& run = runs[i];
     const double after = i + 1 < count ? runs[i + 1].gather : 0;
     const double above = i + 1 < count ? runs[i + 1].reduce : 0, below = i > 0 ? runs[i - 1].gather : 0;
-    const auto forward = [&](double transfer) { return run.cost->forward_excess(sharing.rules, transfer); };
-    const auto backward = [&](double transfer) { return run.cost->backward_excess(sharing.rules, transfer); };
+    const auto forward = [&](double gather) { return run.cost->forward_excess(sharing.rules, gather); };
+    const auto backward = [&](double reduce, double gather) {
+      return run.cost->backward_excess(sharing.rules, reduce, gather);
+    };
     sum.forward += (run.count - 1) * forward(run.gather) + forward(after);
-    sum.backward += run.count == 1 ? backward(below + above)
-                                   : backward(run.gather + above) + backward(below + run.reduce) +
-                                         (run.count - 2) * backward(run.gather + run.reduce);
+    sum.backward += run.count == 1 ? backward(above, below)
+                                   : backward(above, run.gather) + backward(run.reduce, below) +
+                                         (run.count - 2) * backward(run.reduce, run.gather);
   }
   sum.forward += runs[0].gather;
   sum.backward += runs[count - 1].gather + runs[0].reduce;

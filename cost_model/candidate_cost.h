@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "cost_model/chunk_memory.h"
 #include "cost_model/schedule_points.h"
 #include "cost_model/search_space.h"
 #include "cost_model/shape_costs.h"
@@ -35,8 +36,8 @@ class SchedulePointCache {
 struct Sharing {
   Plan plan;  // all degrees and ZeRO
   StateTimes times;
-  std::array<WeightElements, 4> weights;  // by Section
-  std::array<Bytes, 4> weight_bytes, gradient_bytes;
+  SectionWeights weights;
+  std::array<Bytes, 4> gathered, gradients;  // by Section: bytes of one while it runs
   OverlapRules rules;
   Bytes communicators;
 };
@@ -66,17 +67,22 @@ class CandidateModel {
   struct Chunk {
     std::int64_t embedding = 0, head = 0, dense = 0, moe = 0, again_dense = 0, again_moe = 0;
   };
-  struct Peak {
-    std::int64_t kept = 0, forward = 0, backward = 0;
+  /// Equal sections of a chunk, in model order.
+  struct Run {
+    Section section;
+    bool again;
+    std::int64_t count;
   };
+  static constexpr std::size_t kRuns = 6;
+  static std::array<Run, kRuns> runs_in(const Chunk& chunk);
 
   void place_layers(const Candidate& candidate);
   void choose_widths(const Candidate& candidate, std::int64_t micro_batches);
   int bits(std::int64_t stage) const { return widths_.empty() ? 0 : widths_[static_cast<std::size_t>(stage)]; }
   const Chunk& chunk(std::int64_t index, std::int64_t stage) const;
   void recompute_layers(std::int64_t stage, std::int64_t layers);
-  Peak chunk_peak(const Candidate& candidate, const Sharing& sharing, ShapeCosts& shape, std::int64_t stage,
-                  const Chunk& chunk) const;
+  ChunkMemory chunk_peak(const Candidate& candidate, const Sharing& sharing, ShapeCosts& shape, std::int64_t stage,
+                         const Chunk& chunk) const;
   StageSeconds chunk_seconds(const Candidate& candidate, const Sharing& sharing, ShapeCosts& shape, std::int64_t stage,
                              const Chunk& chunk) const;
   std::int64_t stage_need(const Candidate& candidate, const Sharing& sharing, ShapeCosts& shape, std::int64_t stage,
@@ -91,9 +97,9 @@ class CandidateModel {
   std::vector<std::int64_t> moe_before_;  // MoE layers before each layer
   SchedulePointCache points_;
   std::int64_t pipeline_ = 1, chunks_ = 1;
-  std::vector<Chunk> placed_;  // by virtual stage
-  std::vector<Peak> peaks_;    // by chunk, of the stage at hand
-  std::vector<int> widths_;    // by stage; empty unless block-scaled
+  std::vector<Chunk> placed_;       // by virtual stage
+  std::vector<ChunkMemory> peaks_;  // by chunk, of the stage at hand
+  std::vector<int> widths_;         // by stage; empty unless block-scaled
 };
 
 }  // namespace reckon

@@ -7,7 +7,6 @@
 #include "cost_model/scaled_times.h"
 #include "cost_model/state_cost.h"
 #include "plan/core_sharing.h"
-#include "plan/parameter_layout.h"
 #include "plan/rank_grid.h"
 #include "plan/step_documents.h"
 
@@ -77,30 +76,16 @@ void apply_factor(SectionTimes& section, double factor) {
 }
 
 SectionTimes section_times(const Plan& plan, const GroupLayouts& layouts, Section section, const AttentionWork& work,
-                           LocalWeights weights) {
+                           WeightElements weights) {
   SectionTimes times;
   times.list = section_ops(plan, section, work);
   times.work = work;
   for (const Op& op : times.list.ops) times.ops.push_back(op_time(plan, layouts, op));
   add_launch_floor(HostTime(plan, layouts), times);
   apply_factor(times, plan.hardware.time.global_factor);
-  if (plan.parallel.zero >= 3) times.parameter_gather = parameter_gather_time(plan, layouts, weights, 1);
+  if (plan.parallel.zero >= 3) times.parameter_gather = calls_time(plan, layouts, gather_calls(plan, weights));
   if (plan.parallel.zero >= 2) times.gradient_reduce = gradient_reduce_time(plan, layouts, weights);
   return times;
-}
-
-bool has_layer(const ModelSpec& model, bool moe) {
-  for (std::int64_t layer = 0; layer < model.layers; ++layer)
-    if (model.layer_is_moe(layer) == moe) return true;
-  return false;
-}
-
-/// Tokens of one micro-batch that a rank passes on: its share of the row, divided once more under sequence parallelism.
-Bytes message_bytes(const Plan& plan) {
-  const std::int64_t tokens = plan.batch.micro_batch * plan.batch.sequence_length / plan.context();
-  const std::int64_t share = plan.parallel.sequence ? plan.parallel.tensor : 1;
-  const std::int64_t width = payload_bits(tensor_format(plan)) / 8;
-  return Bytes(tokens * plan.model.hidden * width / share);
 }
 
 std::vector<Seconds> pipeline_messages(const Plan& plan) {
@@ -114,7 +99,7 @@ std::vector<Seconds> pipeline_messages(const Plan& plan) {
     to.pipeline = (stage + 1) % stages;
     const bool same_node =
         grid.rank(from) / plan.hardware.devices_per_node == grid.rank(to) / plan.hardware.devices_per_node;
-    edges[static_cast<std::size_t>(stage)] = message_cost(plan.hardware, same_node, message_bytes(plan)).seconds;
+    edges[static_cast<std::size_t>(stage)] = message_cost(plan.hardware, same_node, stage_message(plan).bytes).seconds;
   }
   return edges;
 }
@@ -127,28 +112,24 @@ OpTimes estimate_op_times(const Plan& plan) {
 
 OpTimes estimate_op_times(const Plan& plan, const AttentionWork& work) {
   const GroupLayouts layouts(plan);
-  const SectionElements elements = section_elements(plan.model, plan.parallel.tensor, plan.parallel.expert);
+  const SectionWeights sections = section_weights(plan);
   OpTimes times;
-  const auto section = [&](Section kind, std::int64_t dense, std::int64_t expert) {
-    return section_times(plan, layouts, kind, work, {static_cast<double>(dense), static_cast<double>(expert)});
-  };
-  times.embedding = section(Section::embedding, elements.embedding, 0);
-  if (has_layer(plan.model, false)) times.dense_layer = section(Section::dense_layer, elements.dense_layer, 0);
-  if (has_layer(plan.model, true))
-    times.moe_layer = section(Section::moe_layer, elements.moe_layer, elements.layer_experts);
-  times.head = section(Section::head, elements.head + elements.tied_table, 0);
+  for (const Section kind : {Section::embedding, Section::dense_layer, Section::moe_layer, Section::head})
+    if (has_section(plan.model, kind))
+      times.of(kind) = section_times(plan, layouts, kind, work, sections[static_cast<std::size_t>(kind)]);
 
   times.pipeline_send = pipeline_messages(plan);
   for (std::int64_t stage = 0; stage < plan.parallel.pipeline; ++stage) {
-    const LocalWeights weights = stage_weights(plan, elements, stage);
-    const std::int64_t buckets = gradient_buckets(plan, weights);
-    times.optimizer.push_back(optimizer_time(plan, layouts, weights) * plan.hardware.time.global_factor);
-    times.gradient_reduce.push_back(gradient_reduce_time(plan, layouts, weights));
-    times.reduce_calls.push_back(buckets);
+    const WeightElements weights = stage_weights(sections, stage_sections(plan, stage));
+    const Pieces buckets = gradient_buckets(plan, weights);
+    times.optimizer.push_back(optimizer_time(plan, weights) * plan.hardware.time.global_factor);
+    times.gradient_reduce.push_back(gradient_reduce_time(plan, layouts, weights, buckets));
+    times.reduce_calls.push_back(buckets.shared + buckets.experts);
     const bool gathers = plan.parallel.zero == 1 || plan.parallel.zero == 2;
-    times.parameter_gather.push_back(gathers ? parameter_gather_time(plan, layouts, weights, buckets) : Seconds(0.0));
+    times.parameter_gather.push_back(gathers ? calls_time(plan, layouts, gather_calls(plan, weights, buckets))
+                                             : Seconds(0.0));
   }
-  times.tied_table_reduce = tied_table_time(plan, layouts, elements);
+  times.tied_table_reduce = calls_time(plan, layouts, tied_table_calls(plan));
   times.quantize_per_byte =
       Seconds(plan.hardware.time.memory_bound.bytes_factor / plan.hardware.device.memory_bandwidth.value);
   const double sharing = core_sharing(plan);

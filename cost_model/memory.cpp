@@ -121,8 +121,8 @@ std::vector<StageProfile> predict_memory(const Plan& resolved, const AttentionWo
   in_parallel(stages.size(), stage_threads(resolved), [&](std::size_t i, int) {
     const auto stage = static_cast<std::int64_t>(i);
     StageTables tables(resolved, work);
-    const std::vector<ChunkRuns> runs = stage_runs(resolved, stage);
-    const StagePeak peak = stage_peak(resolved, tables.at(stage), stage, runs, points_of(resolved, stage));
+    const StagePeak peak =
+        stage_peak(resolved, tables.at(stage), stage, stage_sections(resolved, stage), points_of(resolved, stage));
     StageProfile profile;
     profile.stage = stage;
     profile.layers = stage_layers(resolved, stage);
@@ -195,7 +195,7 @@ std::vector<std::int64_t> fewest_recomputed_layers(const Plan& plan) {
     const std::vector<SchedulePoint> points = points_of(tried, stage);
     const auto fits = [&](std::int64_t count) {
       layers = count;
-      const StagePeak peak = stage_peak(tried, tables.at(stage), stage, stage_runs(tried, stage), points);
+      const StagePeak peak = stage_peak(tried, tables.at(stage), stage, stage_sections(tried, stage), points);
       StageMemory least;  // without the allocator's replay, which takes longer than all the rest
       least.peak_allocated = peak.allocated();
       least.communicators = communicator_bytes(tried, stage);

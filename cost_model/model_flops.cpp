@@ -1,7 +1,7 @@
 #include "cost_model/model_flops.h"
 
-#include "cost_model/stage_sections.h"
 #include "plan/parameters.h"
+#include "plan/stage_sections.h"
 
 namespace reckon {
 

@@ -1,8 +1,9 @@
-// Elapsed time of a section whose computation and layer collectives run beside a background transfer (parameters being
-// gathered, gradients being reduced). The rules are the simulator's, for one rank (docs/simulator.md): computation
+// Elapsed time of a section whose computation and layer collectives run beside background transfers (gradients being
+// reduced, parameters being gathered). The rules are the simulator's, for one rank (docs/simulator.md): computation
 // beside any transfer is slowed, a transfer beside computation is slowed, two transfers over the same links share them.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "plan/units.h"
@@ -15,13 +16,20 @@ struct OverlapPhase {
   bool between_nodes = false;  // which links the transfer uses
 };
 
-struct OverlapRules {
-  double compute_slowdown = 1.0, transfer_slowdown = 1.0;
-  bool background_between_nodes = false;
+/// A transfer that goes on beside phases: seconds left of it, alone.
+struct Background {
+  Seconds left;
+  bool between_nodes = false;
 };
 
-/// Runs the phases one after another. `background` (seconds, alone) goes on beside them; what is left of it is returned
-/// in it. Without background this is the section's plain elapsed time.
-Seconds run_beside(const std::vector<OverlapPhase>& phases, const OverlapRules& rules, Seconds& background);
+struct OverlapRules {
+  double compute_slowdown = 1.0, transfer_slowdown = 1.0;
+  bool reduce_between_nodes = false, gather_between_nodes = false;  // links of the two kinds of background
+};
+
+/// Runs the phases one after another, and beside them the background transfers, also one after another. What is left of
+/// those is returned in them. Without background this is the section's plain elapsed time.
+Seconds run_beside(const std::vector<OverlapPhase>& phases, const OverlapRules& rules,
+                   std::span<Background> background);
 
 }  // namespace reckon

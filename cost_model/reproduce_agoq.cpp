@@ -12,12 +12,11 @@
 #include "cost_model/predict.h"
 #include "cost_model/reproduce.h"
 #include "cost_model/scaled_times.h"
-#include "cost_model/state_cost.h"
 #include "cost_model/step_time.h"
 #include "plan/activation_accounting.h"
 #include "plan/errors.h"
-#include "plan/parameter_layout.h"
 #include "plan/pipeline_schedule.h"
+#include "plan/stage_sections.h"
 
 namespace reckon {
 
@@ -62,7 +61,7 @@ double state_bytes_per_weight(const std::string& system, const Plan& plan) {
 /// Fewest recomputed layers with which the first stage fits. A recomputed layer keeps its whole input: 1U that tensor
 /// parallelism does not divide.
 std::int64_t recomputed_layers(const Plan& plan, const std::string& system) {
-  const SectionElements elements = section_elements(plan.model, plan.parallel.tensor, plan.parallel.expert);
+  const WeightElements weights = stage_weights(section_weights(plan), stage_sections(plan, 0));
   const double tokens = static_cast<double>(plan.batch.micro_batch * plan.batch.sequence_length);
   const double unit = 2.0 * tokens * static_cast<double>(plan.model.hidden);
   const ActivationStack stack = system == "AGoQ" ? ActivationStack::agoq : ActivationStack::megatron_unfused;
@@ -71,7 +70,7 @@ std::int64_t recomputed_layers(const Plan& plan, const std::string& system) {
   const double in_flight =
       peak_in_flight(plan.parallel.schedule, static_cast<int>(plan.parallel.pipeline), 0,
                      static_cast<int>(plan.parallel.chunks), static_cast<int>(plan.micro_batches()));
-  const double states = stage_weights(plan, elements, 0).total() * state_bytes_per_weight(system, plan);
+  const double states = static_cast<double>(weights.total()) * state_bytes_per_weight(system, plan);
   const std::int64_t layers = layers_per_virtual_stage(plan).front();
   const auto limit = static_cast<double>(plan.hardware.device.memory.value);
   for (std::int64_t recomputed = 0; recomputed < layers; ++recomputed) {

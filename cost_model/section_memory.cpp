@@ -8,12 +8,17 @@ MemoryMoment highest_moment(const std::vector<MemoryEvent>& events, MemoryMoment
   MemoryMoment highest = now;
   for (const MemoryEvent& event : events) {
     (event.kept ? now.kept : now.transient) += event.allocates ? event.bytes : -event.bytes;
-    if (now.total() > highest.total()) highest = now;
+    raise(highest, now);
   }
   return highest;
 }
 
 }  // namespace
+
+void raise(MemoryMoment& highest, const MemoryMoment& moment) {
+  const Bytes now = moment.total(), most = highest.total();
+  if (now > most || (now == most && moment.kept > highest.kept)) highest = moment;
+}
 
 SectionMemory section_memory(const OpList& list, const KeptSet& kept) {
   const Bytes input = input_bytes(list);

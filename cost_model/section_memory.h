@@ -15,6 +15,9 @@ struct MemoryMoment {
   Bytes total() const { return kept + transient; }
 };
 
+/// Raises `highest` to `moment` where that is more in total; of equal ones, to the one that keeps more.
+void raise(MemoryMoment& highest, const MemoryMoment& moment);
+
 struct SectionMemory {
   Bytes kept;                      // from its forward to its backward
   MemoryMoment forward, backward;  // the section's own bytes at its highest total, its input included

@@ -4,32 +4,20 @@
 
 #include "cost_model/estimate_op_times.h"
 #include "cost_model/stage_work.h"
+#include "plan/state_calls.h"
 
 namespace reckon {
 
-namespace {
-
-const SectionTimes& section_times(const OpTimes& times, Section section) {
-  switch (section) {
-    case Section::embedding: return times.embedding;
-    case Section::dense_layer: return times.dense_layer;
-    case Section::moe_layer: return times.moe_layer;
-    case Section::head: return times.head;
-  }
-  return times.head;
-}
-
-}  // namespace
-
 double SectionCost::excess(std::vector<Known>& known, const std::vector<OverlapPhase>& phases, double alone,
-                           const OverlapRules& rules, double background) {
-  if (background <= 0) return 0;
+                           const OverlapRules& rules, double reduce, double gather) {
+  if (reduce + gather <= 0) return 0;
   for (const Known& one : known)
-    if (one.background == background && one.between_nodes == rules.background_between_nodes) return one.excess;
-  Seconds left(background);
-  const Seconds beside = run_beside(phases, rules, left);
-  known.push_back({background, (beside + left).value - alone, rules.background_between_nodes});
-  return known.back().excess;
+    if (one.reduce == reduce && one.gather == gather && one.reduce_between_nodes == rules.reduce_between_nodes &&
+        one.gather_between_nodes == rules.gather_between_nodes)
+      return one.excess;
+  const Seconds longer = section_excess(phases, Seconds(alone), rules, Seconds(reduce), Seconds(gather));
+  known.push_back({reduce, gather, longer.value, rules.reduce_between_nodes, rules.gather_between_nodes});
+  return longer.value;
 }
 
 ShapeCosts::ShapeCosts(Plan plan)
@@ -37,11 +25,8 @@ ShapeCosts::ShapeCosts(Plan plan)
       work_(single_document_work(plan_)),
       token_bytes_(micro_batch_bytes(plan_)),
       constant_bytes_(reckon::constant_bytes(plan_)),
-      cells_(kModes * kBits * kSections * kStorages) {
-  const std::int64_t tokens = plan_.batch.micro_batch * plan_.batch.sequence_length / plan_.context();
-  message_bytes_ = Bytes(tokens / (plan_.parallel.sequence ? plan_.parallel.tensor : 1) * plan_.model.hidden *
-                         payload_bits(tensor_format(plan_)) / 8);
-}
+      message_bytes_(stage_message(plan_).bytes),
+      cells_(kModes * kBits * kSections * kStorages) {}
 
 ShapeCosts::Cell& ShapeCosts::cell(Section section, const Treatment& t) {
   const std::size_t index =
@@ -79,8 +64,7 @@ SectionCost& ShapeCosts::cost(Section section, const Treatment& treatment) {
   Cell& found = cell(section, treatment);
   if (!found.has_cost) {
     if (!times_) times_ = estimate_op_times(plan_, work_);
-    SectionElapsed elapsed =
-        section_elapsed(treated(treatment), *times_, section_times(*times_, section), treatment.recompute, 0);
+    SectionElapsed elapsed = section_elapsed(treated(treatment), *times_, times_->of(section), treatment.recompute, 0);
     found.cost.forward = elapsed.forward.value;
     found.cost.backward = elapsed.backward.value;
     found.cost.forward_phases = std::move(elapsed.forward_phases);

@@ -21,21 +21,21 @@ class SectionCost {
   double forward = 0, backward = 0;  // seconds; backward with recomputation and storage passes
   std::vector<OverlapPhase> forward_phases, backward_phases;
 
-  /// Seconds by which a transfer of `background` seconds beside the section, waited for at its end, makes it longer.
-  double forward_excess(const OverlapRules& rules, double background) {
-    return excess(forward_known_, forward_phases, forward, rules, background);
+  /// section_excess of forward and backward, remembered.
+  double forward_excess(const OverlapRules& rules, double gather) {
+    return excess(forward_known_, forward_phases, forward, rules, 0.0, gather);
   }
-  double backward_excess(const OverlapRules& rules, double background) {
-    return excess(backward_known_, backward_phases, backward, rules, background);
+  double backward_excess(const OverlapRules& rules, double reduce, double gather) {
+    return excess(backward_known_, backward_phases, backward, rules, reduce, gather);
   }
 
  private:
   struct Known {
-    double background, excess;
-    bool between_nodes;
+    double reduce, gather, excess;
+    bool reduce_between_nodes, gather_between_nodes;
   };
   static double excess(std::vector<Known>& known, const std::vector<OverlapPhase>& phases, double alone,
-                       const OverlapRules& rules, double background);
+                       const OverlapRules& rules, double reduce, double gather);
   std::vector<Known> forward_known_, backward_known_;  // few: one for each way to share the weights out
 };
 

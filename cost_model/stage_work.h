@@ -4,12 +4,13 @@
 //  - in the backward of a column-parallel product (one that reduces its input gradient) the reduction overlaps with the
 //    weight gradient and the repeated gather of its input with the input gradient; other collectives are exposed;
 //  - ZeRO-3 gathers the next section's parameters while one is computed and reduces the previous one's gradients;
-//  - without sharded gradients the last micro-batch's backward reduces them in buckets as sections fill them.
+//  - without sharded gradients the last micro-batch's backward reduces them in buckets (bucket_walk.h).
 // What runs beside a section is walked phase by phase (overlap_walk.h).
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,6 @@ class TimeLedger {
  public:
   void add(const std::string& component, Seconds busy, Seconds exposed, double times = 1.0);
   void add(const TimeLedger& other, double times = 1.0);
-  Seconds busy(const std::string& component) const;
   Seconds exposed() const;  // sum over components
   struct Entry {
     Seconds busy, exposed;
@@ -42,18 +42,24 @@ struct ActionTime {
   std::vector<OverlapPhase> phases;  // of a single section: what runs together, for transfers beside it
 };
 
-struct StageWork {
-  std::vector<ActionTime> forward, backward;  // by chunk
-  std::vector<Seconds> last_backward;         // by chunk: of the last micro-batch, slowed by the buckets it reduces
-  Seconds unreduced;                          // gradients still to be reduced when the last action ends
+/// A section (the embedding, a layer, the head) with what its policy keeps and recomputes.
+struct SectionWork {
+  ActionTime forward, backward;
+  Seconds gather, reduce;    // ZeRO, once
+  std::int64_t weights = 0;  // elements on this rank
 };
 
-/// Layers of each chunk of rank `stage` by kind.
-struct ChunkLayers {
-  std::int64_t dense = 0, moe = 0, recomputed_dense = 0, recomputed_moe = 0;
-  bool embedding = false, head = false;
+/// Equal neighbours of a chunk.
+struct WorkRun {
+  const SectionWork* work = nullptr;
+  std::int64_t count = 0;
 };
-std::vector<ChunkLayers> chunk_layers(const Plan& plan, std::int64_t stage);
+
+struct StageWork {
+  std::vector<ActionTime> forward, backward;  // by chunk
+  std::vector<std::vector<WorkRun>> chunks;   // their sections in model order, which lie in `sections`
+  std::shared_ptr<const std::vector<SectionWork>> sections;
+};
 
 /// Elapsed seconds of one section with its storage passes and recomputation, without ZeRO's gathers and reductions.
 struct SectionElapsed {
@@ -63,6 +69,11 @@ struct SectionElapsed {
 OverlapRules overlap_rules(const Plan& plan);
 SectionElapsed section_elapsed(const Plan& plan, const OpTimes& times, const SectionTimes& section, Recompute recompute,
                                std::int64_t stage);
+
+/// By how much a section that takes `alone` takes longer when the reduction of the section before it and then the
+/// gather for the section after it go on beside it, and are waited for at its end.
+Seconds section_excess(const std::vector<OverlapPhase>& phases, Seconds alone, const OverlapRules& rules,
+                       Seconds reduce, Seconds gather);
 
 /// Work of every pipeline rank. `recompute_layers` of the plan must be resolved.
 std::vector<StageWork> stage_works(const Plan& plan, const OpTimes& times);

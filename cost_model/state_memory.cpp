@@ -45,14 +45,6 @@ StateMemory state_memory(const Plan& plan, WeightElements weights) {
   return sum;
 }
 
-Bytes weight_bytes(const Plan& plan, std::int64_t elements) {
-  return storage_bytes({tensor_format(plan)}, elements);
-}
-
-Bytes gradient_bytes(const Plan& plan, std::int64_t elements) {
-  return storage_bytes({plan.gradients.stored, plan.activations.block, plan.activations.scale}, elements);
-}
-
 Bytes reduction_buffers(const Plan& plan, std::int64_t elements) {
   const std::int64_t ranks = plan.parallel.data * plan.context();
   if (ranks == 1) return Bytes(0);

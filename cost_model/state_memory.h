@@ -7,8 +7,8 @@
 
 #include <cstdint>
 
-#include "plan/parameter_layout.h"
 #include "plan/plan.h"
+#include "plan/stage_sections.h"
 
 namespace reckon {
 
@@ -19,24 +19,7 @@ struct StateMemory {
   Bytes total() const { return parameters + gradients + optimizer; }
 };
 
-/// Weight elements of one rank by flat buffer.
-struct WeightElements {
-  std::int64_t shared = 0;   // reduced over Group::gradient
-  std::int64_t experts = 0;  // reduced over Group::expert_gradient; 0 without expert parallelism
-
-  std::int64_t total() const { return shared + experts; }
-  WeightElements& operator+=(const WeightElements& other) {
-    shared += other.shared;
-    experts += other.experts;
-    return *this;
-  }
-};
-
 StateMemory state_memory(const Plan& plan, WeightElements weights);
-
-/// Bytes of weights in compute format, and of gradients in their stored format.
-Bytes weight_bytes(const Plan& plan, std::int64_t elements);
-Bytes gradient_bytes(const Plan& plan, std::int64_t elements);
 
 /// Buffers of the gradient reduction that are not the gradients themselves: a piece converted to the wire format, and
 /// for the all-to-all scheme the received piece and the fp32 sum of this rank's part. 0 when gradients travel as

@@ -5,8 +5,8 @@
 #include <array>
 #include <cstdint>
 
-#include "cost_model/state_memory.h"
 #include "plan/plan.h"
+#include "plan/stage_sections.h"
 
 namespace reckon {
 
@@ -20,10 +20,7 @@ struct StateTimes {
   double tied_reduce = 0;
 };
 
-/// `plan` has all degrees and its ZeRO stage.
-StateTimes state_times(const Plan& plan);
-
-/// Weights of one section of each kind on one rank.
-std::array<WeightElements, 4> section_weights(const Plan& plan);
+/// `plan` has all degrees and its ZeRO stage; `sections` are its section_weights.
+StateTimes state_times(const Plan& plan, const SectionWeights& sections);
 
 }  // namespace reckon

@@ -5,7 +5,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "plan/pipeline_schedule.h"
+#include "cost_model/bucket_walk.h"
+#include "cost_model/stage_work.h"
+#include "plan/state_calls.h"
 
 namespace reckon {
 
@@ -32,11 +34,11 @@ class EndTimes {
 };
 
 /// Start time that an action's inputs allow, or kNotYet while the stage before (after) it has not finished.
-double input_ready(const Plan& plan, const PipelineTimes& times, EndTimes& ends, std::int64_t stage,
+double input_ready(const Plan& plan, const std::vector<Seconds>& edges, EndTimes& ends, std::int64_t stage,
                    const Action& action) {
   const std::int64_t stages = plan.parallel.pipeline;
   const std::int64_t here = action.chunk * stages + stage;
-  const auto delay = [&](std::int64_t edge) { return times.edges[static_cast<std::size_t>(edge)].value; };
+  const auto delay = [&](std::int64_t edge) { return edges[static_cast<std::size_t>(edge)].value; };
   if (action.kind == ActionKind::forward) {
     if (here == 0) return 0.0;
     const double before = ends.at(ActionKind::forward, here - 1, action.micro_batch);
@@ -47,13 +49,6 @@ double input_ready(const Plan& plan, const PipelineTimes& times, EndTimes& ends,
   return after == kNotYet ? kNotYet : after + delay(stage);
 }
 
-Seconds duration(const Plan& plan, const PipelineTimes& times, std::int64_t stage, const Action& action) {
-  const auto rank = static_cast<std::size_t>(stage), chunk = static_cast<std::size_t>(action.chunk);
-  if (action.kind == ActionKind::forward) return times.forward[rank][chunk];
-  const bool last = action.micro_batch == plan.micro_batches() - 1;
-  return (last ? times.last_backward : times.backward)[rank][chunk];
-}
-
 Seconds busy(const StageWork& work, std::int64_t micro_batches) {
   Seconds total(0.0);
   for (const ActionTime& action : work.forward) total += action.elapsed;
@@ -61,26 +56,30 @@ Seconds busy(const StageWork& work, std::int64_t micro_batches) {
   return total * static_cast<double>(micro_batches);
 }
 
-PipelineTimes pipeline_times(const OpTimes& times, const std::vector<StageWork>& works) {
-  PipelineTimes pipeline;
-  pipeline.edges = times.pipeline_send;
-  const auto elapsed = [](const std::vector<ActionTime>& actions) {
-    std::vector<Seconds> seconds;
-    for (const ActionTime& action : actions) seconds.push_back(action.elapsed);
-    return seconds;
-  };
-  for (const StageWork& work : works) {
-    pipeline.forward.push_back(elapsed(work.forward));
-    pipeline.backward.push_back(elapsed(work.backward));
-    pipeline.last_backward.push_back(work.last_backward);
+/// The actions of all stages, and the reductions that remain behind them.
+struct PipelineWalk {
+  std::vector<Seconds> ends;  // of each stage's last action
+  std::vector<BucketWalk> buckets;
+};
+
+PipelineWalk walk_pipeline(const Plan& plan, const OpTimes& times, const std::vector<StageWork>& works,
+                           const OverlapRules& rules, const std::vector<Seconds>& edges) {
+  PipelineWalk walk;
+  for (std::size_t stage = 0; stage < works.size(); ++stage) {
+    const Seconds reduce = plan.parallel.zero >= 2 ? Seconds(0.0) : times.gradient_reduce[stage];
+    walk.buckets.emplace_back(rules, works[stage], reduce, times.reduce_calls[stage], plan.micro_batches());
   }
-  return pipeline;
+  walk.ends = pipeline_ends(plan, edges, [&](std::int64_t stage, const Action& action, Seconds idle) {
+    return walk.buckets[static_cast<std::size_t>(stage)].run(action, idle);
+  });
+  return walk;
 }
 
 /// When every stage has its reduced gradients: its last action, the buckets left, and the tied table's exchange.
-Seconds gradients_ready(const OpTimes& times, const std::vector<StageWork>& works, const std::vector<Seconds>& ends) {
+Seconds gradients_ready(const OpTimes& times, const PipelineWalk& walk) {
   std::vector<Seconds> reduced;
-  for (std::size_t stage = 0; stage < ends.size(); ++stage) reduced.push_back(ends[stage] + works[stage].unreduced);
+  for (std::size_t stage = 0; stage < walk.ends.size(); ++stage)
+    reduced.push_back(walk.ends[stage] + walk.buckets[stage].left());
   const Seconds ready = *std::max_element(reduced.begin(), reduced.end());
   const Seconds tied = std::max(reduced.front(), reduced.back()) + times.tied_table_reduce;
   return times.tied_table_reduce.value > 0.0 ? std::max(ready, tied) : ready;
@@ -90,25 +89,15 @@ Seconds largest(const std::vector<Seconds>& values) {
   return *std::max_element(values.begin(), values.end());
 }
 
-std::string reduction_name(const Plan& plan) {
-  if (plan.parallel.zero >= 1) return "gradient.reduce_scatter";
-  return plan.gradients.reduce == GradientReduce::all_to_all_sum ? "gradient.all_to_all" : "gradient.all_reduce";
-}
-
-/// Components of rank `stage`: its actions, its reduction, waiting, and the common end of the step.
-TimeLedger stage_ledger(const Plan& plan, const OpTimes& times, const StageWork& work, const PipelineTimes& pipeline,
+/// Components of rank `stage`: its actions and its reduction.
+TimeLedger stage_ledger(const Plan& plan, const OpTimes& times, const StageWork& work, const BucketWalk& buckets,
                         std::size_t stage) {
   TimeLedger ledger;
   const auto micro_batches = static_cast<double>(plan.micro_batches());
   for (const ActionTime& action : work.forward) ledger.add(action.ledger, micro_batches);
   for (const ActionTime& action : work.backward) ledger.add(action.ledger, micro_batches);
-  if (plan.parallel.zero < 2) {
-    Seconds exposed = work.unreduced;
-    for (std::size_t chunk = 0; chunk < work.backward.size(); ++chunk)
-      exposed += pipeline.last_backward[stage][chunk] - pipeline.backward[stage][chunk];
-    if (times.gradient_reduce[stage].value > 0.0)
-      ledger.add(reduction_name(plan), times.gradient_reduce[stage], exposed);
-  }
+  if (plan.parallel.zero < 2 && times.gradient_reduce[stage].value > 0.0)
+    ledger.add(std::string(reduction_component(plan)), times.gradient_reduce[stage], buckets.slowed() + buckets.left());
   return ledger;
 }
 
@@ -129,7 +118,8 @@ void add_end_of_step(const OpTimes& times, std::size_t stage, TimeLedger& ledger
 
 }  // namespace
 
-std::vector<Seconds> pipeline_ends(const Plan& plan, const PipelineTimes& times) {
+std::vector<Seconds> pipeline_ends(const Plan& plan, const std::vector<Seconds>& edges,
+                                   const ActionDuration& duration) {
   const std::int64_t stages = plan.parallel.pipeline, micro_batches = plan.micro_batches();
   std::vector<std::vector<Action>> actions;
   for (std::int64_t stage = 0; stage < stages; ++stage)
@@ -146,9 +136,10 @@ std::vector<Seconds> pipeline_ends(const Plan& plan, const PipelineTimes& times)
       const auto rank = static_cast<std::size_t>(stage);
       for (; next[rank] < actions[rank].size(); ++next[rank], --left) {
         const Action& action = actions[rank][next[rank]];
-        const double ready = input_ready(plan, times, ends, stage, action);
+        const double ready = input_ready(plan, edges, ends, stage, action);
         if (ready == kNotYet) break;
-        free[rank] = std::max(free[rank], ready) + duration(plan, times, stage, action).value;
+        const double idle = std::max(0.0, ready - free[rank]);
+        free[rank] += idle + duration(stage, action, Seconds(idle)).value;
         ends.at(action.kind, action.chunk * stages + stage, action.micro_batch) = free[rank];
       }
     }
@@ -161,8 +152,9 @@ std::vector<Seconds> pipeline_ends(const Plan& plan, const PipelineTimes& times)
 
 StepTime step_time(const Plan& plan, const OpTimes& times) {
   const std::vector<StageWork> works = stage_works(plan, times);
-  PipelineTimes pipeline = pipeline_times(times, works);
-  const Seconds ready = gradients_ready(times, works, pipeline_ends(plan, pipeline));
+  const OverlapRules rules = overlap_rules(plan);
+  const PipelineWalk walk = walk_pipeline(plan, times, works, rules, times.pipeline_send);
+  const Seconds ready = gradients_ready(times, walk);
 
   std::size_t slowest = 0;
   Seconds most(0.0), mean_busy(0.0);
@@ -174,13 +166,14 @@ StepTime step_time(const Plan& plan, const OpTimes& times) {
       slowest = stage;
     }
   }
-  TimeLedger ledger = stage_ledger(plan, times, works[slowest], pipeline, slowest);
+  TimeLedger ledger = stage_ledger(plan, times, works[slowest], walk.buckets[slowest], slowest);
   if (plan.parallel.pipeline > 1) {
     // Waiting: without the delays between stages it is bubble, the rest is owed to the messages.
     const Seconds waiting = ready - ledger.exposed();
-    const Seconds delays = std::accumulate(pipeline.edges.begin(), pipeline.edges.end() - 1, Seconds(0.0));
-    std::fill(pipeline.edges.begin(), pipeline.edges.end(), Seconds(0.0));
-    const Seconds undelayed = gradients_ready(times, works, pipeline_ends(plan, pipeline));
+    const std::vector<Seconds>& edges = times.pipeline_send;
+    const Seconds delays = std::accumulate(edges.begin(), edges.end() - 1, Seconds(0.0));
+    const std::vector<Seconds> none(edges.size(), Seconds(0.0));
+    const Seconds undelayed = gradients_ready(times, walk_pipeline(plan, times, works, rules, none));
     const Seconds owed = std::min(waiting, ready - undelayed);
     if (delays.value > 0.0) {
       const double messages = 2.0 * static_cast<double>(plan.micro_batches() * plan.parallel.chunks);
@@ -194,7 +187,6 @@ StepTime step_time(const Plan& plan, const OpTimes& times) {
 
   StepTime step;
   step.total = ready + end_of_step(times);
-  step.slowest_stage = static_cast<std::int64_t>(slowest);
   step.bubble_fraction =
       plan.parallel.pipeline > 1 ? std::max(0.0, 1.0 - mean_busy / step.total - end_of_step(times) / step.total) : 0.0;
   for (const auto& [component, entry] : ledger.entries())

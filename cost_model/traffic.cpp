@@ -5,9 +5,10 @@
 #include <map>
 #include <tuple>
 
-#include "cost_model/stage_work.h"
 #include "plan/kept_tensors.h"
 #include "plan/rank_grid.h"
+#include "plan/stage_sections.h"
+#include "plan/state_calls.h"
 #include "plan/state_traffic.h"
 
 namespace reckon {
@@ -22,94 +23,79 @@ struct Amount {
 
 using Traffic = std::map<Key, Amount>;
 
-class Counter {
+/// Adds up what one stage sends.
+class StageTraffic {
  public:
-  explicit Counter(const Plan& plan) : plan_(plan), grid_(plan.parallel) {}
+  StageTraffic(const Plan& plan, const OpTimes& times, std::int64_t stage)
+      : plan_(plan), times_(times), grid_(plan.parallel), stage_(stage) {}
 
-  void add(Traffic& traffic, Collective collective, Group group, double bytes, double calls,
-           NumberFormat format) const {
-    const std::int64_t ranks = grid_.size(group);
-    if (ranks <= 1 || bytes <= 0.0 || calls <= 0.0) return;
-    Amount& amount =
-        traffic[{std::string(name_of(group)), std::string(name_of(collective)), std::string(name_of(format))}];
-    amount.calls += calls;
-    amount.bytes += calls * bytes_sent_per_rank(collective, Bytes(std::llround(bytes)), static_cast<int>(ranks));
-  }
-
-  void add(Traffic& traffic, const std::vector<CollectiveCall>& calls, double times) const {
-    for (const CollectiveCall& call : calls)
-      add(traffic, call.collective, call.group, static_cast<double>(call.bytes.value), times * call.calls,
-          tensor_format(plan_));
-  }
-
-  void add_section(Traffic& traffic, const OpList& list, double times) const {
-    for (const Op& op : list.ops) {
-      add(traffic, op.forward_collectives, times);
-      add(traffic, op.backward_collectives, times);
-    }
-  }
-
-  void add_recomputed(Traffic& traffic, const OpList& list, std::int64_t stage, double times) const {
-    if (times <= 0.0 || list.ops.empty()) return;
-    const KeptSet kept = kept_tensors(plan_, list, plan_.activations.recompute, static_cast<int>(stage));
-    for (const int op : kept.recomputed_ops)
-      add(traffic, list.ops[static_cast<std::size_t>(op)].forward_collectives, times);
+  Traffic add_up() {
+    for (const ChunkSections& sections : stage_sections(plan_, stage_))
+      for (const SectionRun& run : runs_of(sections)) add_section(run);
+    add_states();
+    add_messages();
+    return std::move(traffic_);
   }
 
  private:
+  void add(const CollectiveCall& call, double times) {
+    const std::int64_t ranks = grid_.size(call.group);
+    if (ranks <= 1 || call.bytes.value <= 0 || times <= 0.0) return;
+    Amount& amount = traffic_[{std::string(name_of(call.group)), std::string(name_of(call.collective)),
+                               std::string(name_of(tensor_format(plan_)))}];
+    amount.calls += times * call.calls;
+    amount.bytes += times * call.calls * bytes_sent_per_rank(call.collective, call.bytes, static_cast<int>(ranks));
+  }
+  void add(const std::vector<CollectiveCall>& calls, double times) {
+    for (const CollectiveCall& call : calls) add(call, times);
+  }
+
+  /// Ops of every forward and backward, and ops that run again.
+  void add_section(const SectionRun& run) {
+    const double times = static_cast<double>(run.count * plan_.micro_batches());
+    const OpList& list = times_.of(run.section.kind).list;
+    for (const Op& op : list.ops) {
+      add(op.forward_collectives, times);
+      add(op.backward_collectives, times);
+    }
+    if (run.section.recomputed)
+      for (const int op :
+           kept_tensors(plan_, list, plan_.activations.recompute, static_cast<int>(stage_)).recomputed_ops)
+        add(list.ops[static_cast<std::size_t>(op)].forward_collectives, times);
+  }
+
+  void add_states() {
+    for (const StateTraffic& sent : state_traffic(plan_, stage_)) {
+      Amount& amount = traffic_[{std::string(name_of(sent.group)), std::string(name_of(sent.collective)), sent.dtype}];
+      amount.calls += static_cast<double>(sent.calls);
+      amount.bytes += sent.bytes_sent;
+    }
+  }
+
+  /// Outputs to the next virtual stage, input gradients to the previous one.
+  void add_messages() {
+    const auto micro_batches = static_cast<double>(plan_.micro_batches());
+    for (std::int64_t chunk = 0; chunk < plan_.parallel.chunks; ++chunk) {
+      const std::int64_t virtual_stage = chunk * plan_.parallel.pipeline + stage_;
+      const int neighbours = (virtual_stage + 1 < plan_.virtual_stages()) + (virtual_stage > 0);
+      add(stage_message(plan_), micro_batches * neighbours);
+    }
+  }
+
   const Plan& plan_;
+  const OpTimes& times_;
   RankGrid grid_;
+  std::int64_t stage_;
+  Traffic traffic_;
 };
-
-void add_layers(const Counter& counter, const OpTimes& times, const ChunkLayers& layers, std::int64_t stage,
-                double micro_batches, Traffic& traffic) {
-  const auto count = [&](std::int64_t n) { return micro_batches * static_cast<double>(n); };
-  if (layers.embedding) counter.add_section(traffic, times.embedding.list, micro_batches);
-  counter.add_section(traffic, times.dense_layer.list, count(layers.dense));
-  counter.add_section(traffic, times.moe_layer.list, count(layers.moe));
-  if (layers.head) counter.add_section(traffic, times.head.list, micro_batches);
-  counter.add_recomputed(traffic, times.dense_layer.list, stage, count(layers.recomputed_dense));
-  counter.add_recomputed(traffic, times.moe_layer.list, stage, count(layers.recomputed_moe));
-}
-
-void add_states(const Plan& plan, std::int64_t stage, Traffic& traffic) {
-  for (const StateTraffic& sent : state_traffic(plan, stage)) {
-    Amount& amount = traffic[{std::string(name_of(sent.group)), std::string(name_of(sent.collective)), sent.dtype}];
-    amount.calls += static_cast<double>(sent.calls);
-    amount.bytes += sent.bytes_sent;
-  }
-}
-
-void add_messages(const Plan& plan, const Counter& counter, std::int64_t stage, Traffic& traffic) {
-  if (plan.parallel.pipeline == 1) return;
-  const std::int64_t tokens = plan.batch.micro_batch * plan.batch.sequence_length / plan.context();
-  const std::int64_t share = plan.parallel.sequence ? plan.parallel.tensor : 1;
-  const double width = payload_bits(tensor_format(plan)) / 8.0;
-  const double bytes = static_cast<double>(tokens * plan.model.hidden / share) * width;
-  const auto per_chunk = static_cast<double>(plan.micro_batches());
-  double messages = 0.0;  // outputs to the next virtual stage, input gradients to the previous one
-  for (std::int64_t chunk = 0; chunk < plan.parallel.chunks; ++chunk) {
-    const std::int64_t virtual_stage = chunk * plan.parallel.pipeline + stage;
-    messages += virtual_stage + 1 < plan.virtual_stages() ? per_chunk : 0.0;
-    messages += virtual_stage > 0 ? per_chunk : 0.0;
-  }
-  counter.add(traffic, Collective::send_receive, Group::pipeline, bytes, messages, tensor_format(plan));
-}
 
 }  // namespace
 
 std::vector<TrafficEntry> step_traffic(const Plan& plan, const OpTimes& times) {
-  const Counter counter(plan);
   Traffic worst;
-  for (std::int64_t stage = 0; stage < plan.parallel.pipeline; ++stage) {
-    Traffic traffic;
-    for (const ChunkLayers& layers : chunk_layers(plan, stage))
-      add_layers(counter, times, layers, stage, static_cast<double>(plan.micro_batches()), traffic);
-    add_states(plan, stage, traffic);
-    add_messages(plan, counter, stage, traffic);
-    for (const auto& [key, amount] : traffic)
+  for (std::int64_t stage = 0; stage < plan.parallel.pipeline; ++stage)
+    for (const auto& [key, amount] : StageTraffic(plan, times, stage).add_up())
       if (amount.bytes > worst[key].bytes) worst[key] = amount;
-  }
   std::vector<TrafficEntry> entries;
   for (const auto& [key, amount] : worst)
     entries.push_back(

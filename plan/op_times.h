@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plan/hardware_spec.h"
@@ -36,6 +38,10 @@ struct SectionTimes {
 /// All times a step needs. Per-stage values have one entry per pipeline rank.
 struct OpTimes {
   SectionTimes embedding, dense_layer, moe_layer, head;
+
+  const SectionTimes& of(Section section) const;
+  SectionTimes& of(Section section) { return const_cast<SectionTimes&>(std::as_const(*this).of(section)); }
+
   std::vector<Seconds> pipeline_send;      // edge i: one activation (or gradient) message between rank i and i + 1; the
                                            // last entry joins the last rank and the first (interleaved schedules)
   std::vector<Seconds> optimizer;          // per stage: norm, clip and update of the local shard
@@ -45,6 +51,16 @@ struct OpTimes {
   Seconds tied_table_reduce;               // all-reduce of the tied table's gradient between first and last stage
   Seconds quantize_per_byte;               // storage passes: seconds per byte read and written
 };
+
+inline const SectionTimes& OpTimes::of(Section section) const {
+  switch (section) {
+    case Section::embedding: return embedding;
+    case Section::dense_layer: return dense_layer;
+    case Section::moe_layer: return moe_layer;
+    case Section::head: return head;
+  }
+  throw std::logic_error("unknown section");
+}
 
 /// Elapsed time of `compute` and `communication` that start together: both run slowed by their factors until one ends,
 /// the rest at full speed. Factors of 2 mean no overlap at all (sum of both), as on a CPU.

@@ -1,35 +1,29 @@
 #include "plan/state_traffic.h"
 
-#include <algorithm>
-#include <numeric>
+#include <array>
 
 #include "plan/parameter_layout.h"
-#include "plan/pipeline_schedule.h"
 #include "plan/rank_grid.h"
 #include "plan/replicated_weights.h"
+#include "plan/stage_sections.h"
+#include "plan/state_calls.h"
 
 namespace reckon {
 
 namespace {
 
-/// Layers of a stage by kind, and whether it has embedding and head.
-struct StageSections {
-  std::int64_t dense = 0, moe = 0;
-  bool embedding = false, head = false;
-};
+/// Sections of a stage by kind.
+using SectionCounts = std::array<std::int64_t, 4>;
 
-StageSections sections_of(const Plan& plan, std::int64_t stage) {
-  const std::vector<std::int64_t> layers = layers_per_virtual_stage(plan);
-  StageSections sections;
-  std::int64_t layer = 0;
-  for (std::int64_t i = 0; i < plan.virtual_stages(); ++i) {
-    const std::int64_t end = layer + layers[static_cast<std::size_t>(i)];
-    for (; layer < end; ++layer)
-      if (i % plan.parallel.pipeline == stage) ++(plan.model.layer_is_moe(layer) ? sections.moe : sections.dense);
-  }
-  sections.embedding = stage == 0;
-  sections.head = stage + 1 == plan.parallel.pipeline;
-  return sections;
+SectionCounts count_sections(const Plan& plan, std::int64_t stage) {
+  SectionCounts counts{};
+  for (const ChunkSections& sections : stage_sections(plan, stage))
+    for (const StageSection& section : sections) ++counts[static_cast<std::size_t>(section.kind)];
+  return counts;
+}
+
+std::int64_t moe_layers(const SectionCounts& counts) {
+  return counts[static_cast<std::size_t>(Section::moe_layer)];
 }
 
 /// Equal units of one flat buffer.
@@ -97,36 +91,34 @@ class Counter {
   std::vector<StateTraffic> entries_;
 };
 
-std::vector<Units> dense_units(const Plan& plan, const StageSections& sections, const SectionElements& elements) {
+constexpr std::array kSections = {Section::embedding, Section::dense_layer, Section::moe_layer, Section::head};
+
+std::vector<Units> dense_units(const Plan& plan, const SectionCounts& counts, const SectionElements& elements) {
   std::vector<Units> units;
-  const auto add = [&](Section section, std::int64_t count) {
-    const std::vector<std::int64_t> held = held_units(plan, elements, section);
-    const std::vector<std::int64_t> read = read_units(plan, elements, section);
-    for (std::size_t i = 0; i < read.size() && count > 0; ++i) units.push_back({read[i], count, i >= held.size()});
-  };
-  add(Section::embedding, sections.embedding);
-  add(Section::dense_layer, sections.dense);
-  add(Section::moe_layer, sections.moe);
-  add(Section::head, sections.head);
-  if (divides_by_section(plan)) return units;
+  if (divides_by_section(plan)) {
+    for (const Section section : kSections) {
+      const std::int64_t count = counts[static_cast<std::size_t>(section)];
+      const std::vector<std::int64_t> held = held_units(plan, elements, section);
+      const std::vector<std::int64_t> read = read_units(plan, elements, section);
+      for (std::size_t i = 0; i < read.size() && count > 0; ++i) units.push_back({read[i], count, i >= held.size()});
+    }
+    return units;
+  }
+  const SectionWeights weights = section_weights(plan);
   std::int64_t sum = 0;
-  const auto add_plain = [&](std::int64_t count, std::int64_t size) { sum += count * size; };
-  add_plain(sections.embedding, elements.embedding);
-  add_plain(sections.dense, elements.dense_layer);
-  add_plain(sections.moe, elements.moe_layer + (plan.parallel.expert == 1 ? elements.layer_experts : 0));
-  add_plain(sections.head, elements.head + (plan.parallel.pipeline > 1 ? elements.tied_table : 0));
+  for (std::size_t i = 0; i < counts.size(); ++i) sum += counts[i] * weights[i].shared;
   const std::int64_t parts = reduction_parts(plan);
-  units.clear();
   for (const FlatRange& unit : bucket_units(plan, round_up(sum, parts), parts)) units.push_back({unit.count});
   return units;
 }
 
-std::vector<Units> expert_units(const Plan& plan, const StageSections& sections, const SectionElements& elements) {
-  if (plan.parallel.expert == 1 || sections.moe == 0) return {};
+std::vector<Units> expert_units(const Plan& plan, const SectionCounts& counts, const SectionElements& elements) {
+  if (plan.parallel.expert == 1 || moe_layers(counts) == 0) return {};
   const std::int64_t shards = expert_zero_shards(plan.parallel);
-  if (divides_by_section(plan)) return {{round_up(elements.layer_experts, shards), sections.moe}};
+  if (divides_by_section(plan)) return {{round_up(elements.layer_experts, shards), moe_layers(counts)}};
   std::vector<Units> units;
-  for (const FlatRange& unit : bucket_units(plan, round_up(sections.moe * elements.layer_experts, shards), shards))
+  for (const FlatRange& unit :
+       bucket_units(plan, round_up(moe_layers(counts) * elements.layer_experts, shards), shards))
     units.push_back({unit.count});
   return units;
 }
@@ -149,13 +141,11 @@ void add_buffer(const Plan& plan, const Buffer& buffer, Counter& counter) {
   }
 }
 
-/// The table that both ends of a pipeline use: the whole, or the shard where sections are units.
-void add_tied_table(const Plan& plan, std::int64_t stage, const SectionElements& elements, Counter& counter) {
-  const ParallelSpec& parallel = plan.parallel;
-  if (parallel.pipeline == 1 || (stage != 0 && stage + 1 != parallel.pipeline)) return;
-  std::int64_t table = elements.tied_table;
-  if (divides_by_section(plan)) table = round_up(table, reduction_parts(plan)) / zero_shards(parallel);
-  counter.add(Group::embedding, Collective::all_reduce, NumberFormat::fp32, 4.0 * static_cast<double>(table), 1);
+/// The table that both ends of a pipeline use.
+void add_tied_table(const Plan& plan, std::int64_t stage, Counter& counter) {
+  if (stage != 0 && stage + 1 != plan.parallel.pipeline) return;
+  for (const CollectiveCall& call : tied_table_calls(plan))
+    counter.add(call.group, call.collective, NumberFormat::fp32, static_cast<double>(call.bytes.value), call.calls);
 }
 
 /// Weights that tensor ranks hold alike: one message for each group, of the shard that holds most of them.
@@ -185,16 +175,16 @@ void add_replicated(const Plan& plan, std::int64_t stage, Counter& counter) {
 
 std::vector<StateTraffic> state_traffic(const Plan& plan, std::int64_t stage) {
   const SectionElements elements = section_elements(plan.model, plan.parallel.tensor, plan.parallel.expert);
-  const StageSections sections = sections_of(plan, stage);
+  const SectionCounts counts = count_sections(plan, stage);
   Counter counter(plan);
-  add_buffer(plan, {Group::gradient, Group::shard, zero_shards(plan.parallel), dense_units(plan, sections, elements)},
+  add_buffer(plan, {Group::gradient, Group::shard, zero_shards(plan.parallel), dense_units(plan, counts, elements)},
              counter);
   if (plan.parallel.expert > 1)
     add_buffer(plan,
                {Group::expert_gradient, Group::expert_gradient, expert_zero_shards(plan.parallel),
-                expert_units(plan, sections, elements)},
+                expert_units(plan, counts, elements)},
                counter);
-  add_tied_table(plan, stage, elements, counter);
+  add_tied_table(plan, stage, counter);
   add_replicated(plan, stage, counter);
   return counter.take();
 }

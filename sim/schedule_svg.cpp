@@ -230,7 +230,7 @@ class Picture {
     for (const MemoryChange& change : timeline.changes) {
       const auto target = std::min(count - 1, static_cast<std::size_t>(std::max(0.0, x(change.time) - kLeft)));
       while (column < target) raise(++column);
-      now[static_cast<std::size_t>(change.category)] += change.allocates ? change.bytes : -change.bytes;
+      apply(change, now);
       raise(column);
     }
     while (column + 1 < count) raise(++column);

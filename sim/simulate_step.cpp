@@ -94,9 +94,9 @@ std::vector<TrafficEntry> traffic(const StepGraph& graph) {
   using Key = std::tuple<std::string, std::string, std::string>;
   std::map<Key, TrafficEntry> worst;
   for (const StageGraph& stage : graph.stages) {
-    for (const Transfer& transfer : stage.traffic) {
-      TrafficEntry entry{std::string(name_of(transfer.group)), std::string(name_of(transfer.collective)),
-                         transfer.dtype, transfer.calls, std::llround(transfer.bytes_per_rank)};
+    for (const StateTraffic& sent : stage.traffic) {
+      TrafficEntry entry{std::string(name_of(sent.group)), std::string(name_of(sent.collective)), sent.dtype,
+                         sent.calls, std::llround(sent.bytes_sent)};
       if (entry.bytes_per_rank == 0) continue;  // a group of one
       TrafficEntry& most = worst[{entry.group, entry.collective, entry.dtype}];
       if (entry.bytes_per_rank > most.bytes_per_rank) most = std::move(entry);
@@ -107,7 +107,7 @@ std::vector<TrafficEntry> traffic(const StepGraph& graph) {
   return entries;
 }
 
-StageProfile stage_profile(StageProfile stage, const MemoryTimeline& timeline) {
+StageProfile stage_profile(const Plan& plan, StageProfile stage, const MemoryTimeline& timeline) {
   const auto part = [&](MemoryCategory category) {
     return Bytes(timeline.at_peak[static_cast<std::size_t>(category)]);
   };
@@ -116,8 +116,8 @@ StageProfile stage_profile(StageProfile stage, const MemoryTimeline& timeline) {
   memory.activations = part(MemoryCategory::activations);
   memory.transient = part(MemoryCategory::transient);
   memory.peak_allocated = timeline.peak;
-  memory.allocator_slack = timeline.peak_reserved - timeline.peak;
-  memory.device_used = timeline.peak_reserved + memory.communicators + memory.context;
+  memory.allocator_slack = peak_reserved(plan, timeline) - timeline.peak;
+  memory.device_used = timeline.peak + memory.allocator_slack + memory.communicators + memory.context;
   return stage;
 }
 
@@ -202,7 +202,7 @@ Simulation simulate_step(const StepProfile& predicted, const OpTimes& times, con
   for (std::int64_t stage = 0; stage < plan.parallel.pipeline; ++stage) {
     StageProfile states = predicted_stage(predicted, static_cast<std::size_t>(stage));
     simulation.memory.push_back(memory_timeline(plan, step, stage, states.memory));
-    profile.stages.push_back(stage_profile(std::move(states), simulation.memory.back()));
+    profile.stages.push_back(stage_profile(plan, std::move(states), simulation.memory.back()));
   }
   judge_memory(plan, options, simulation);
   for (std::string& line : notes(plan, simulation)) profile.assumptions.push_back(std::move(line));

@@ -10,6 +10,7 @@
 #include "plan/op_times.h"
 #include "plan/plan.h"
 #include "plan/step_profile.h"
+#include "sim/memory_overflow.h"
 #include "sim/memory_timeline.h"
 #include "sim/played_step.h"
 #include "sim/step_breakdown.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/rank_grid.h"
+#include "plan/state_calls.h"
 #include "plan/state_traffic.h"
 #include "sim/task_writer.h"
 
@@ -17,55 +18,19 @@ bool reduces(const CollectiveCall& call) {
   return call.collective == Collective::all_reduce || call.collective == Collective::reduce_scatter;
 }
 
-/// Seconds to narrow the kept tensors that are stored below their own width: read wide, write narrow.
-Seconds storage_pass(const OpTimes& times, const OpList& list, const KeptSet& kept) {
-  double bytes = 0.0;
-  for (const KeptTensor& tensor : kept.kept) {
-    const Tensor& source = list.tensors[static_cast<std::size_t>(tensor.tensor)];
-    if (payload_bits(tensor.storage.format) < payload_bits(source.format))
-      bytes += static_cast<double>(source.bytes().value + tensor.bytes.value);
-  }
-  return times.quantize_per_byte * bytes;
-}
-
-const SectionTimes& times_of(const OpTimes& times, Section kind) {
-  switch (kind) {
-    case Section::embedding: return times.embedding;
-    case Section::dense_layer: return times.dense_layer;
-    case Section::moe_layer: return times.moe_layer;
-    case Section::head: return times.head;
-  }
-  return times.head;
-}
-
-std::int64_t recomputed_layers(const Plan& plan, std::int64_t stage) {
-  const auto& layers = plan.activations.recompute_layers;
-  if (plan.activations.recompute == Recompute::none || layers.empty()) return 0;
-  return layers.size() == 1 ? layers.front() : layers.at(static_cast<std::size_t>(stage));
-}
-
-std::int64_t section_weights(const Plan& plan, Section section) {
-  const SectionElements elements = section_elements(plan.model, plan.parallel.tensor, plan.parallel.expert);
-  switch (section) {
-    case Section::embedding: return elements.embedding;
-    case Section::dense_layer: return elements.dense_layer;
-    case Section::moe_layer: return elements.moe_layer + elements.layer_experts;
-    case Section::head: return elements.head + (plan.parallel.pipeline > 1 ? elements.tied_table : 0);
-  }
-  return 0;
-}
-
 std::vector<SectionPlay> section_plays(const Plan& plan, const OpTimes& times, const StageGraph& stage, int rank) {
-  std::vector<SectionPlay> plays(8);
+  const SectionWeights weights = section_weights(plan);
+  std::vector<SectionPlay> plays(kSectionVariants);
   for (const auto& chunk : stage.chunks) {
     for (const StageSection& section : chunk) {
-      SectionPlay& play = plays[StageGraph::play_index(section)];
+      SectionPlay& play = plays[variant(section)];
       if (play.times != nullptr) continue;
-      play.times = &times_of(times, section.kind);
+      play.times = &times.of(section.kind);
       play.kept =
           kept_tensors(plan, play.times->list, section.recomputed ? plan.activations.recompute : Recompute::none, rank);
-      play.storage = storage_pass(times, play.times->list, play.kept);
-      play.weights = section_weights(plan, section.kind);
+      play.storage =
+          times.quantize_per_byte * static_cast<double>(storage_pass_bytes(play.times->list, play.kept).value);
+      play.weights = weights[static_cast<std::size_t>(section.kind)];
     }
   }
   return plays;
@@ -179,9 +144,7 @@ class StageBuilder {
   }
 
   Wait collective(const CollectiveCall& call, Seconds time) {
-    const int ranks = static_cast<int>(grid_.size(call.group));
-    count(call.group, call.collective, name_of(tensor_format(plan_)), call.calls,
-          bytes_sent_per_rank(call.collective, call.bytes, ranks) * call.calls);
+    count(call);
     return write_.beside(stream_of(call.group), port_of(call.group),
                          labels_.of(collective_name(call.group, call.collective)), time);
   }
@@ -202,12 +165,12 @@ class StageBuilder {
     if (plan_.parallel.zero >= 2) {
       const Seconds time = graph_.play_of(section).times->gradient_reduce;
       if (time.value <= 0.0) return {};
-      return write_.beside(kStates, kReducePort, labels_.of(reduction_name()), time);
+      return write_.beside(kStates, kReducePort, labels_.of(reduction_component(plan_)), time);
     }
     if (action.micro_batch + 1 < plan_.micro_batches()) return {};
-    reduced_weights_ += graph_.play_of(section).weights;
+    reduced_weights_ += graph_.play_of(section).weights.total();
     const auto full = static_cast<std::int64_t>(static_cast<double>(buckets()) * static_cast<double>(reduced_weights_) /
-                                                static_cast<double>(stage_weights_));
+                                                static_cast<double>(stage_weights_.total()));
     while (buckets_sent_ < full) reduce_bucket();
     return {};
   }
@@ -220,16 +183,13 @@ class StageBuilder {
     ++buckets_sent_;
     const Seconds all = times_.gradient_reduce[static_cast<std::size_t>(stage_)];
     if (all.value <= 0.0) return;
-    last_bucket_ =
-        write_.beside(kStates, kReducePort, labels_.of(reduction_name()), all * (1.0 / static_cast<double>(buckets())));
+    last_bucket_ = write_.beside(kStates, kReducePort, labels_.of(reduction_component(plan_)),
+                                 all * (1.0 / static_cast<double>(buckets())));
   }
 
   void send(const Action& action, Stream stream, Port port, std::int64_t edge) {
     note(action, kNoLayer);
-    const SectionTimes& layer = times_.dense_layer.ops.empty() ? times_.moe_layer : times_.dense_layer;
-    const Tensor& message = layer.list.tensors.front();
-    count(Group::pipeline, Collective::send_receive, name_of(message.format), 1,
-          static_cast<double>(message.bytes().value));
+    count(stage_message(plan_));
     write_.beside(stream, port, labels_.of("pipeline.send_receive"),
                   times_.pipeline_send[static_cast<std::size_t>(edge)]);
   }
@@ -239,20 +199,17 @@ class StageBuilder {
     write_.set_note({});
     while (plan_.parallel.zero < 2 && buckets_sent_ < buckets()) reduce_bucket();
     write_.wait_for(last_bucket_);
-    count_states();
+    for (const StateTraffic& sent : state_traffic(plan_, stage_)) count(sent);
     const bool holds_tied_table = stage_ == 0 || stage_ == plan_.parallel.pipeline - 1;
-    if (times_.tied_table_reduce.value > 0.0 && holds_tied_table)
+    if (times_.tied_table_reduce.value > 0.0 && holds_tied_table) {
       write_.blocking(kWorld, kEmbeddingPort, labels_.of("embedding.all_reduce"), times_.tied_table_reduce);
+    }
     write_.blocking(kWorld, kWorldPort, labels_.of("waiting"), Seconds(0.0));
     const auto stage = static_cast<std::size_t>(stage_);
     write_.compute(labels_.of("optimizer"), times_.optimizer[stage]);
-    if (times_.parameter_gather[stage].value > 0.0)
+    if (times_.parameter_gather[stage].value > 0.0) {
       write_.blocking(kStates, kGatherPort, labels_.of("parameter.all_gather"), times_.parameter_gather[stage]);
-  }
-
-  std::string reduction_name() const {
-    if (plan_.parallel.zero >= 1) return "gradient.reduce_scatter";
-    return plan_.gradients.reduce == GradientReduce::all_to_all_sum ? "gradient.all_to_all" : "gradient.all_reduce";
+    }
   }
 
   // ---- bookkeeping
@@ -265,19 +222,19 @@ class StageBuilder {
                            static_cast<std::int32_t>(op), first_task, write_.compute_tasks()});
   }
 
-  void count(Group group, Collective collective, std::string_view dtype, std::int64_t calls, double bytes) {
-    for (Transfer& transfer : graph_.traffic) {
-      if (transfer.group != group || transfer.collective != collective || transfer.dtype != dtype) continue;
-      transfer.calls += calls;
-      transfer.bytes_per_rank += bytes;
+  void count(const CollectiveCall& call) {
+    const auto ranks = static_cast<int>(grid_.size(call.group));
+    count({call.group, call.collective, std::string(name_of(tensor_format(plan_))), call.calls,
+           bytes_sent_per_rank(call.collective, call.bytes, ranks) * call.calls});
+  }
+  void count(const StateTraffic& sent) {
+    for (StateTraffic& known : graph_.traffic) {
+      if (known.group != sent.group || known.collective != sent.collective || known.dtype != sent.dtype) continue;
+      known.calls += sent.calls;
+      known.bytes_sent += sent.bytes_sent;
       return;
     }
-    graph_.traffic.push_back({group, collective, std::string(dtype), calls, bytes});
-  }
-
-  void count_states() {
-    for (const StateTraffic& sent : state_traffic(plan_, stage_))
-      count(sent.group, sent.collective, sent.dtype, sent.calls, sent.bytes_sent);
+    graph_.traffic.push_back(sent);
   }
 
   const Plan& plan_;
@@ -288,7 +245,8 @@ class StageBuilder {
   StageGraph graph_;
   TaskWriter write_;
   std::int32_t activations_received_ = 0, gradients_received_ = 0;
-  std::int64_t stage_weights_ = 0, reduced_weights_ = 0, buckets_sent_ = 0;
+  std::int64_t reduced_weights_ = 0, buckets_sent_ = 0;
+  WeightElements stage_weights_;
   Wait last_bucket_;
 };
 
@@ -298,31 +256,6 @@ int Labels::of(std::string_view name) {
   const auto [place, is_new] = index_.try_emplace(std::string(name), size());
   if (is_new) names_.emplace_back(name);
   return place->second;
-}
-
-int Labels::find(const std::string& name) const {
-  const auto place = index_.find(name);
-  return place == index_.end() ? -1 : place->second;
-}
-
-std::vector<std::vector<StageSection>> stage_sections(const Plan& plan, std::int64_t stage) {
-  const std::vector<std::int64_t> layers = layers_per_virtual_stage(plan);
-  std::vector<std::vector<StageSection>> chunks(static_cast<std::size_t>(plan.parallel.chunks));
-  std::int64_t layer = 0, to_recompute = recomputed_layers(plan, stage);
-  for (std::int64_t virtual_stage = 0; virtual_stage < plan.virtual_stages(); ++virtual_stage) {
-    const std::int64_t end = layer + layers[static_cast<std::size_t>(virtual_stage)];
-    if (virtual_stage % plan.parallel.pipeline != stage) {
-      layer = end;
-      continue;
-    }
-    auto& sections = chunks[static_cast<std::size_t>(virtual_stage / plan.parallel.pipeline)];
-    if (virtual_stage == 0) sections.push_back({Section::embedding, kEmbeddingLayer, false});
-    for (; layer < end; ++layer)
-      sections.push_back(
-          {plan.model.layer_is_moe(layer) ? Section::moe_layer : Section::dense_layer, layer, to_recompute-- > 0});
-    if (virtual_stage == plan.virtual_stages() - 1) sections.push_back({Section::head, kHeadLayer, false});
-  }
-  return chunks;
 }
 
 StepGraph build_step_graph(const Plan& plan, const OpTimes& times) {

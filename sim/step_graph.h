@@ -11,9 +11,10 @@
 
 #include "plan/kept_tensors.h"
 #include "plan/op_times.h"
-#include "plan/parameter_layout.h"
 #include "plan/pipeline_schedule.h"
 #include "plan/plan.h"
+#include "plan/stage_sections.h"
+#include "plan/state_traffic.h"
 #include "sim/program.h"
 #include "sim/streams.h"
 
@@ -23,8 +24,6 @@ namespace reckon {
 class Labels {
  public:
   int of(std::string_view name);
-  /// Index of a name, or -1.
-  int find(const std::string& name) const;
   const std::string& name(int label) const { return names_[static_cast<std::size_t>(label)]; }
   int size() const { return static_cast<int>(names_.size()); }
 
@@ -41,28 +40,12 @@ struct TaskNote {
   std::int64_t layer = kNoLayer;
 };
 
-/// A collective or message, for counting traffic.
-struct Transfer {
-  Group group = Group::tensor;
-  Collective collective = Collective::all_reduce;
-  std::string dtype;
-  std::int64_t calls = 0;
-  double bytes_per_rank = 0.0;  // sent in a step
-};
-
-/// One section of a stage's chunk: the embedding, a layer or the head, with what its policy keeps and recomputes.
-struct StageSection {
-  Section kind = Section::dense_layer;
-  std::int64_t layer = kNoLayer;
-  bool recomputed = false;
-};
-
 /// How sections of one kind run on one stage.
 struct SectionPlay {
   const SectionTimes* times = nullptr;  // of the caller's OpTimes
   KeptSet kept;
-  Seconds storage;           // pass that narrows kept tensors in forward; the same again in backward to widen them
-  std::int64_t weights = 0;  // elements on this rank
+  Seconds storage;         // pass that narrows kept tensors in forward; the same again in backward to widen them
+  WeightElements weights;  // on this rank
 };
 
 enum class Phase : std::uint8_t { forward, recompute, backward };
@@ -77,24 +60,18 @@ struct OpRun {
 struct StageGraph {
   Program program;
   std::array<std::vector<TaskNote>, kStreams> notes;  // parallel to the program's streams
-  std::vector<std::vector<StageSection>> chunks;      // sections in model order
-  std::vector<SectionPlay> plays;                     // by play_index
-  std::vector<OpRun> runs;                            // in order of execution
-  std::vector<Transfer> traffic;
+  std::vector<ChunkSections> chunks;
+  std::vector<SectionPlay> plays;     // by variant
+  std::vector<OpRun> runs;            // in order of execution
+  std::vector<StateTraffic> traffic;  // of all kinds
 
-  static std::size_t play_index(const StageSection& section) {
-    return static_cast<std::size_t>(section.kind) * 2 + (section.recomputed ? 1 : 0);
-  }
-  const SectionPlay& play_of(const StageSection& section) const { return plays[play_index(section)]; }
+  const SectionPlay& play_of(const StageSection& section) const { return plays[variant(section)]; }
 };
 
 struct StepGraph {
   Labels labels;
   std::vector<StageGraph> stages;
 };
-
-/// Sections of every chunk of pipeline rank `stage`.
-std::vector<std::vector<StageSection>> stage_sections(const Plan& plan, std::int64_t stage);
 
 /// `plan` is checked and resolved; `times` has an entry for each of its stages and must outlive the result.
 StepGraph build_step_graph(const Plan& plan, const OpTimes& times);

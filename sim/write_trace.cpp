@@ -138,7 +138,7 @@ class TraceWriter {
     counter(timeline, Picoseconds(0), now);
     for (std::size_t i = 0; i < timeline.changes.size(); ++i) {
       const MemoryChange& change = timeline.changes[i];
-      now[static_cast<std::size_t>(change.category)] += change.allocates ? change.bytes : -change.bytes;
+      apply(change, now);
       if (i + 1 == timeline.changes.size() || timeline.changes[i + 1].time > change.time)
         counter(timeline, change.time, now);
     }

@@ -12,7 +12,7 @@
 #include "cost_model/state_cost.h"
 #include "plan/errors.h"
 #include "plan/load_plan.h"
-#include "plan/parameter_layout.h"
+#include "plan/stage_sections.h"
 #include "report/write_file.h"
 #include "runtime/comm/make_communicator.h"
 #include "runtime/train/calibration_run.h"
@@ -138,9 +138,8 @@ class Fitter {
       Plan plan = plans_[i];
       plan.hardware = hardware_;
       plan.hardware.time.optimizer = bytes_only(1.0, 0.1);
-      const LocalWeights weights =
-          stage_weights(plan, section_elements(plan.model, plan.parallel.tensor, plan.parallel.expert), 0);
-      factors.push_back(samples_.optimizer[i] / optimizer_time(plan, GroupLayouts(plan), weights));
+      const WeightElements weights = stage_weights(section_weights(plan), stage_sections(plan, 0));
+      factors.push_back(samples_.optimizer[i] / optimizer_time(plan, weights));
     }
     return bytes_only(median(factors), 0.1);
   }

@@ -20,13 +20,14 @@ Plan pipeline_plan(std::int64_t stages, std::int64_t micro_batches, std::int64_t
   return plan;
 }
 
-PipelineTimes even_times(std::size_t stages, std::size_t chunks, double forward, double backward, double edge) {
-  PipelineTimes times;
-  times.forward.assign(stages, std::vector<Seconds>(chunks, Seconds(forward)));
-  times.backward.assign(stages, std::vector<Seconds>(chunks, Seconds(backward)));
-  times.last_backward = times.backward;
-  times.edges.assign(stages, Seconds(edge));
-  return times;
+std::vector<Seconds> edges(std::size_t stages, double delay) {
+  return std::vector<Seconds>(stages, Seconds(delay));
+}
+
+ActionDuration even(double forward, double backward) {
+  return [=](std::int64_t, const Action& action, Seconds) {
+    return Seconds(action.kind == ActionKind::forward ? forward : backward);
+  };
 }
 
 double last_end(const std::vector<Seconds>& ends) {
@@ -37,31 +38,42 @@ double last_end(const std::vector<Seconds>& ends) {
 
 TEST(PipelineEnds, EvenStagesTakeMicroBatchesPlusBubble) {
   // (m + p - 1)(f + b) = (8 + 3) * 3
-  EXPECT_DOUBLE_EQ(last_end(pipeline_ends(pipeline_plan(4, 8), even_times(4, 1, 1.0, 2.0, 0.0))), 33.0);
+  EXPECT_DOUBLE_EQ(last_end(pipeline_ends(pipeline_plan(4, 8), edges(4, 0.0), even(1.0, 2.0))), 33.0);
 }
 
 TEST(PipelineEnds, InterleavingDividesTheBubble) {
   // m(f + b) + (p - 1)(f + b) / v = 8 * 3 + 3 * 3 / 2, chunks of half the time
-  EXPECT_DOUBLE_EQ(last_end(pipeline_ends(pipeline_plan(4, 8, 2), even_times(4, 2, 0.5, 1.0, 0.0))), 28.5);
+  EXPECT_DOUBLE_EQ(last_end(pipeline_ends(pipeline_plan(4, 8, 2), edges(4, 0.0), even(0.5, 1.0))), 28.5);
 }
 
 TEST(PipelineEnds, TheSlowestLastStageSetsThePace) {
   // sum of x_i + (m - 1) max x_i = (3 + 3 + 3 + 6) + 7 * 6
-  PipelineTimes times = even_times(4, 1, 1.0, 2.0, 0.0);
-  times.forward[3][0] = Seconds(2.0);
-  times.backward[3][0] = times.last_backward[3][0] = Seconds(4.0);
-  EXPECT_DOUBLE_EQ(last_end(pipeline_ends(pipeline_plan(4, 8), times)), 57.0);
+  const auto duration = [](std::int64_t stage, const Action& action, Seconds) {
+    return Seconds((action.kind == ActionKind::forward ? 1.0 : 2.0) * (stage == 3 ? 2.0 : 1.0));
+  };
+  EXPECT_DOUBLE_EQ(last_end(pipeline_ends(pipeline_plan(4, 8), edges(4, 0.0), duration)), 57.0);
 }
 
 TEST(PipelineEnds, OneMicroBatchPassesEveryEdgeTwice) {
   // 3 stages forward and backward, 2 edges each way: 3 * 3 + 4 * 0.25
-  EXPECT_DOUBLE_EQ(last_end(pipeline_ends(pipeline_plan(3, 1), even_times(3, 1, 1.0, 2.0, 0.25))), 10.0);
+  EXPECT_DOUBLE_EQ(last_end(pipeline_ends(pipeline_plan(3, 1), edges(3, 0.25), even(1.0, 2.0))), 10.0);
 }
 
 TEST(PipelineEnds, GpipeRunsAllForwardsFirst) {
   Plan plan = pipeline_plan(2, 4);
   plan.parallel.schedule = ScheduleKind::gpipe;
-  EXPECT_DOUBLE_EQ(last_end(pipeline_ends(plan, even_times(2, 1, 1.0, 2.0, 0.0))), 15.0);  // (4 + 1) * 3
+  EXPECT_DOUBLE_EQ(last_end(pipeline_ends(plan, edges(2, 0.0), even(1.0, 2.0))), 15.0);  // (4 + 1) * 3
+}
+
+TEST(PipelineEnds, AnActionIsToldHowLongItsStageWaited) {
+  // Two stages, one micro-batch, 1 s each, no delays: stage 1 waits 1 s for its input, stage 0 waits 3 s (forward of
+  // stage 1 and its backward of 2 s) between its forward and its backward.
+  std::vector<double> waits;
+  pipeline_ends(pipeline_plan(2, 1), edges(2, 0.0), [&](std::int64_t, const Action& action, Seconds idle) {
+    waits.push_back(idle.value);
+    return Seconds(action.kind == ActionKind::forward ? 1.0 : 2.0);
+  });
+  EXPECT_EQ(waits, (std::vector<double>{0.0, 1.0, 0.0, 3.0}));
 }
 
 TEST(Overlapped, BothRunSlowedUntilOneEnds) {

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <tuple>
 
 #include "cost_model/estimate_op_times.h"
 #include "cost_model/predict.h"
@@ -17,49 +19,52 @@ double error(Seconds simulated, Seconds predicted) {
   return std::abs(simulated / predicted - 1.0);
 }
 
-/// The closed form lets messages between stages pass collectives on the same links, so they are kept apart here. Then
-/// only one approximation is left: between the chunks of an interleaved schedule it does not know when a stage idles,
-/// and so when waiting gradient buckets move without slowing anything.
-TEST(ClosedFormAgainstSimulator, StepTimesAgreeOnAThousandPlans) {
+constexpr const char* kMessagesPassCollectives =
+    "which lets messages between stages pass collectives on the same links";
+
+/// What the profile says the closed form assumes wrongly; empty where it says that nothing differs.
+std::string failing_assumption(const StepProfile& simulated) {
+  for (const std::string& line : simulated.assumptions)
+    if (const auto found = line.find("against the closed form"); found != std::string::npos)
+      return line.substr(std::min(line.size(), found + std::string("against the closed form, ").size()));
+  return "";
+}
+
+/// What is left are picoseconds, to which the simulator rounds the time of every task.
+constexpr double kRounding = 1e-6;
+
+TEST(ClosedFormAgainstSimulator, StepTimesAreEqualWhereMessagesHaveLinksOfTheirOwn) {
   std::mt19937_64 random(1);
-  int interleaved = 0, interleaved_apart = 0;
   for (std::uint64_t i = 0; i < kPlans; ++i) {
     const Plan plan = random_plan(random);
     SCOPED_TRACE(testing::Message() << "plan " << i);
-    const Seconds predicted = predict(plan).step.seconds;
     const auto played = play_step(plan, estimate_op_times(plan), {.messages_share_links = false});
-    const double apart = error(to_seconds(played->end), predicted);
-    if (plan.parallel.schedule != ScheduleKind::interleaved) {
-      EXPECT_LT(apart, 0.001);  // what is left is the order of sections in uneven layers
-      continue;
-    }
-    ++interleaved;
-    interleaved_apart += apart > 0.01;
-    EXPECT_LT(apart, 0.05);
+    EXPECT_LT(error(to_seconds(played->end), predict(plan).step.seconds), kRounding);
   }
-  EXPECT_LE(interleaved_apart, interleaved / 20);
 }
 
-TEST(ClosedFormAgainstSimulator, SharedLinksAreNamedAsTheReasonWhereStepsDiffer) {
+TEST(ClosedFormAgainstSimulator, WhereStepsDifferByMoreThanAHundredthTheFailingAssumptionIsNamed) {
   std::mt19937_64 random(1);
   int differ = 0;
-  for (int i = 0; i < 100; ++i) {
+  for (std::uint64_t i = 0; i < kPlans; ++i) {
     const Plan plan = random_plan(random);
-    if (plan.parallel.schedule == ScheduleKind::interleaved) continue;
+    SCOPED_TRACE(testing::Message() << "plan " << i);
     const StepProfile predicted = predict(plan);
     const Simulation simulation = simulate_step(predicted, estimate_op_times(plan));
-    const bool named =
-        simulation.profile.assumptions.back().find("pass collectives on the same links") != std::string::npos;
-    EXPECT_EQ(named, error(simulation.profile.step.seconds, predicted.step.seconds) > 0.01);
-    differ += named;
+    const bool differs = error(simulation.profile.step.seconds, predicted.step.seconds) > 0.01;
+    EXPECT_EQ(failing_assumption(simulation.profile), differs ? kMessagesPassCollectives : "");
+    // The assumption can only fail where messages and a collective leave the node.
+    const bool messages_leave = plan.parallel.pipeline > 1 && plan.world_size() > plan.hardware.devices_per_node;
+    EXPECT_TRUE(messages_leave || !differs);
+    differ += differs;
   }
-  EXPECT_GT(differ, 0);
-  EXPECT_LT(differ, 25);
+  EXPECT_GT(differ, 50);
+  EXPECT_LT(differ, 250);
 }
 
 TEST(ClosedFormAgainstSimulator, PeakBytesAreEqual) {
   std::mt19937_64 random(2);
-  for (int i = 0; i < 300; ++i) {
+  for (std::uint64_t i = 0; i < kPlans; ++i) {
     const Plan plan = random_plan(random);
     SCOPED_TRACE(testing::Message() << "plan " << i);
     const StepProfile predicted = predict(plan);
@@ -74,27 +79,37 @@ TEST(ClosedFormAgainstSimulator, PeakBytesAreEqual) {
   }
 }
 
+using TrafficKey = std::tuple<std::string, std::string, std::string>;  // group, collective, dtype
+
+std::map<TrafficKey, TrafficEntry> by_key(const std::vector<TrafficEntry>& traffic) {
+  std::map<TrafficKey, TrafficEntry> entries;
+  for (const TrafficEntry& entry : traffic) entries[{entry.group, entry.collective, entry.dtype}] = entry;
+  return entries;
+}
+
 TEST(ClosedFormAgainstSimulator, TrafficIsEqual) {
   std::mt19937_64 random(3);
-  for (int i = 0; i < 100; ++i) {
+  std::map<std::string, int> plans_with_group;
+  for (int i = 0; i < 300; ++i) {
     const Plan plan = random_plan(random);
     SCOPED_TRACE(testing::Message() << "plan " << i);
     const StepProfile predicted = predict(plan);
-    const Simulation simulation = simulate_step(predicted, estimate_op_times(plan));
-    for (const TrafficEntry& closed : predicted.traffic) {
-      if (closed.group != "tensor" && closed.group != "pipeline") continue;
-      bool found = false;
-      for (const TrafficEntry& simulated : simulation.profile.traffic) {
-        if (simulated.group != closed.group || simulated.collective != closed.collective ||
-            simulated.dtype != closed.dtype)
-          continue;
-        found = true;
-        EXPECT_EQ(simulated.calls, closed.calls) << closed.group << " " << closed.collective;
-        EXPECT_EQ(simulated.bytes_per_rank, closed.bytes_per_rank) << closed.group << " " << closed.collective;
-      }
-      EXPECT_TRUE(found) << closed.group << " " << closed.collective;
+    const auto closed = by_key(predicted.traffic);
+    const auto simulated = by_key(simulate_step(predicted, estimate_op_times(plan)).profile.traffic);
+    for (const auto& [key, entry] : closed) {
+      const auto& [group, collective, dtype] = key;
+      SCOPED_TRACE(group + " " + collective + " " + dtype);
+      ++plans_with_group[group];
+      ASSERT_TRUE(simulated.contains(key));
+      EXPECT_EQ(simulated.at(key).calls, entry.calls);
+      EXPECT_EQ(simulated.at(key).bytes_per_rank, entry.bytes_per_rank);
     }
+    for (const auto& [key, entry] : simulated)
+      EXPECT_TRUE(closed.contains(key)) << "simulated only: " << entry.group << " " << entry.collective;
   }
+  for (const char* group : {"tensor", "pipeline", "gradient", "shard", "replica", "expert", "expert_gradient",
+                            "embedding", "ulysses", "ring"})
+    EXPECT_GT(plans_with_group[group], 5) << group;
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ std::size_t most_in_flight(const SyntheticStep& step, std::int64_t stage) {
   for (const MemoryChange& change : timeline.changes) {
     if (change.category != MemoryCategory::activations) continue;
     const std::pair key(change.micro_batch, change.chunk);
-    blocks[key] += change.allocates ? 1 : -1;
+    blocks[key] += change.kind == ChangeKind::free ? -1 : 1;
     if (blocks[key] == 0) blocks.erase(key);
     most = std::max(most, blocks.size());
   }
