@@ -173,6 +173,19 @@ TEST_P(PlanGrid, ComputesWhatOneRankComputesAndRepeatsToTheBit) {
   for (const auto& [name, weight] : got.weights) EXPECT_TRUE(at::equal(weight, again.weights.at(name))) << name;
 }
 
+TEST_P(PlanGrid, RecomputesToTheBit) {
+  std::vector<std::string> keys = GetParam().keys;
+  const auto is_about_recomputing = [](const std::string& key) { return key.starts_with("activations.recompute"); };
+  if (std::none_of(keys.begin(), keys.end(), is_about_recomputing)) return;  // nothing is recomputed
+  std::erase_if(keys, is_about_recomputing);
+  const Outcome recomputed = train(plan_), kept = train(plan_with(keys));
+  EXPECT_GT(recomputed.measured.stages[0].recomputed_layers, 0);
+  EXPECT_EQ(recomputed.losses, kept.losses);
+  for (const auto& [name, gradient] : kept.gradients)
+    EXPECT_TRUE(at::equal(gradient, recomputed.gradients.at(name))) << name;
+  for (const auto& [name, weight] : kept.weights) EXPECT_TRUE(at::equal(weight, recomputed.weights.at(name))) << name;
+}
+
 TEST_P(PlanGrid, NeedsThePredictedBytesOfEveryStageAndCategory) {
   const StepProfile measured = train(plan_).measured, predicted = predict(plan_);
   ASSERT_EQ(measured.stages.size(), predicted.stages.size());
