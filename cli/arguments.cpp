@@ -223,12 +223,15 @@ void add_import(Parser& parser) {
 }
 
 void add_export(Parser& parser) {
-  auto [command, options] = add_command<ExportCommand>(
-      parser, "export", "Write a plan as the arguments or file of another tool; name what that tool cannot be told",
-      "export llama2-70b-128xa100 --to megatron --out train.sh", export_command);
+  auto [command, options] =
+      add_command<ExportCommand>(parser, "export",
+                                 "Write a plan as the arguments or file of another tool and name what that tool cannot "
+                                 "be told; or a run's weights "
+                                 "as a folder of Hugging Face",
+                                 "export llama2-70b-128xa100 --to megatron --out train.sh", export_command);
   add_plan_arguments(command, *options);
   command->add_option("--to", options->target, fmt::format("{}", fmt::join(export_targets(), ", ")))->required();
-  command->add_option("--out", options->out, "File to write (standard output)");
+  command->add_option("--out", options->out, "File to write (standard output); huggingface: a new folder");
 }
 
 void add_explain(Parser& parser) {

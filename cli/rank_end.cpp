@@ -25,9 +25,9 @@ std::string meaning(int signal) {
 }  // namespace
 
 void throw_rank_failure(const std::string& what, const ProcessEnd& end, const std::filesystem::path& error_file) {
-  if (end.interrupted_by) throw RunError(fmt::format("{} was interrupted; all its processes have ended", what));
   std::error_code error;
   if (std::filesystem::exists(error_file, error)) throw read_error(error_file);
+  if (end.interrupted_by) throw RunError(fmt::format("{} was interrupted; all its processes have ended", what));
   const int signal = end.signal                                          ? end.signal
                      : end.exit_code > 128 && end.exit_code < 128 + NSIG ? end.exit_code - 128
                                                                          : 0;

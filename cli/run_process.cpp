@@ -20,7 +20,7 @@ namespace reckon {
 
 namespace {
 
-constexpr int kSecondsToEnd = 10;  // between a polite signal and SIGKILL
+constexpr int kSecondsToDie = 10;  // between SIGTERM and SIGKILL
 
 /// Blocks the signals that run_process waits for, and restores the mask at the end.
 class SignalGate {
@@ -122,6 +122,9 @@ void end_everything_left(pid_t group) {
   }
 }
 
+/// How far we have gone to end the program.
+enum class Asked { nothing, to_end, to_stop };
+
 ProcessEnd end_of(int status, int interrupted_by) {
   ProcessEnd end;
   end.interrupted_by = interrupted_by;
@@ -137,14 +140,20 @@ ProcessEnd run_process(const ProcessSpec& spec) {
   const SignalGate gate;
   const pid_t child = start(spec, gate.before());
   int interrupted_by = 0, status = 0;
-  for (;;) {
-    const int signal = gate.next(interrupted_by ? kSecondsToEnd : -1);
+  for (Asked asked = Asked::nothing;;) {
+    const int seconds = asked == Asked::nothing ? -1 : asked == Asked::to_end ? spec.seconds_to_end : kSecondsToDie;
+    const int signal = gate.next(seconds);
     const pid_t ended = ::waitpid(child, &status, WNOHANG);
     if (ended == child) break;
-    if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP) {
+    if (signal == SIGCHLD) continue;
+    if (asked == Asked::nothing && signal != 0) {
       interrupted_by = signal;
+      ::kill(child, spec.polite_signal);
+      asked = Asked::to_end;
+    } else if (asked == Asked::to_end) {  // again, or too late
       ::kill(-child, SIGTERM);
-    } else if (signal == 0 && interrupted_by) {
+      asked = Asked::to_stop;
+    } else if (asked == Asked::to_stop && signal == 0) {
       ::kill(-child, SIGKILL);
     }
   }

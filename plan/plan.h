@@ -117,9 +117,11 @@ struct TrainSpec {
   std::uint64_t seed = 1;
   std::string data;                 // text folder, JSONL file, token file; empty = pseudo-random tokens
   std::string tokenizer = "bytes";  // bytes, or the path of a SentencePiece model
+  std::string initial_weights;      // safetensors file or folder of Hugging Face; empty = random by seed
   std::int64_t checkpoint_every = 0;
-  std::int64_t warmup = 2;  // first steps that are left out of timing medians
-  Seconds timeout{60.0};    // a rank silent for longer ends the run
+  std::int64_t keep_checkpoints = 2;  // newest ones; 0 = all
+  std::int64_t warmup = 2;            // first steps that are left out of timing medians
+  Seconds timeout{60.0};              // a rank silent for longer ends the run
 };
 
 struct SimSpec {

@@ -228,8 +228,14 @@ void add_train(std::vector<PlanKey>& keys) {
       "train.tokenizer", [](auto& p) -> auto& { return p.train.tokenizer; },
       "bytes, or the path of a SentencePiece model."));
   keys.push_back(field(
+      "train.initial_weights", [](auto& p) -> auto& { return p.train.initial_weights; },
+      "Weights to start from: a safetensors file with LLaMA's names, or a Hugging Face folder; empty = random."));
+  keys.push_back(field(
       "train.checkpoint_every", [](auto& p) -> auto& { return p.train.checkpoint_every; }, {0, kMany}, "steps",
-      "Steps between checkpoints; 0 = none."));
+      "Steps between checkpoints; 0 = only when the run is interrupted."));
+  keys.push_back(field(
+      "train.keep_checkpoints", [](auto& p) -> auto& { return p.train.keep_checkpoints; }, {0, kMany}, "",
+      "Newest checkpoints that are kept; 0 = all."));
   keys.push_back(field(
       "train.warmup", [](auto& p) -> auto& { return p.train.warmup; }, {0, kMany}, "steps",
       "First steps that are left out of timing medians."));

@@ -76,4 +76,16 @@ std::string export_json(const std::string& target, const ForeignFile& file) {
   return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+std::string weights_export_json(const std::string& folder, std::int64_t step, std::int64_t tensors, std::int64_t bytes,
+                                const std::string& type) {
+  const Json document = {{"schema", "reckon.weights_export/1"},
+                         {"target", "huggingface"},
+                         {"folder", folder},
+                         {"step", step},
+                         {"tensors", tensors},
+                         {"bytes", bytes},
+                         {"type", type}};
+  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace reckon

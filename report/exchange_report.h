@@ -1,7 +1,8 @@
-// What became of the fields of an imported file, and what an export could not say: text for stderr and JSON (schemas
-// "reckon.import/1" and "reckon.export/1").
+// What became of the fields of an imported file, what an export could not say, and what was exported: text for stderr
+// and JSON (schemas "reckon.import/1", "reckon.export/1" and "reckon.weights_export/1").
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "plan/exchange/export_plan.h"
@@ -14,5 +15,8 @@ std::string import_json(const ForeignPlan& imported, const std::string& plan_tex
 std::string import_text(const ForeignPlan& imported);
 
 std::string export_json(const std::string& target, const ForeignFile& file);
+/// Of weights, which are files in a folder.
+std::string weights_export_json(const std::string& folder, std::int64_t step, std::int64_t tensors, std::int64_t bytes,
+                                const std::string& type);
 
 }  // namespace reckon

@@ -1,4 +1,4 @@
-// `reckon export`: a plan as the file of another tool.
+// `reckon export`: a plan as the file of another tool, or a run's weights as a folder of Hugging Face.
 #pragma once
 
 #include <string>

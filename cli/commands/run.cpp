@@ -6,14 +6,19 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cmath>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 
 #include "cli/calibration.h"
+#include "cli/folder_lock.h"
 #include "cli/load_checked_plan.h"
 #include "cli/page_parts.h"
 #include "cli/rank_end.h"
 #include "cli/rank_program.h"
+#include "cli/resume.h"
 #include "cli/trace_file.h"
 #include "cost_model/estimate_op_times.h"
 #include "cost_model/predict.h"
@@ -21,6 +26,8 @@
 #include "report/profile_json.h"
 #include "report/write_console.h"
 #include "report/write_file.h"
+#include "runtime/checkpoint/checkpoint_folder.h"
+#include "runtime/checkpoint/hugging_face_weights.h"
 #include "runtime/train/input/executable.h"
 #include "runtime/train/input/token_stream.h"
 #include "sim/simulate_step.h"
@@ -31,9 +38,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kResults[] = {"measured.json",  "comparison.json", "simulated.json",
-                                    "predicted.json", "trace.json",      "report.html",
-                                    "error.json",     "metrics.jsonl",   "simulated_trace.json"};
+constexpr const char* kResults[] = {"measured.json", "comparison.json", "simulated.json", "predicted.json",
+                                    "trace.json",    "report.html",     "error.json",     "simulated_trace.json"};
 
 std::vector<std::string> overrides_of(const RunOptions& options) {
   std::vector<std::string> overrides = options.overrides;
@@ -41,8 +47,9 @@ std::vector<std::string> overrides_of(const RunOptions& options) {
   return overrides;
 }
 
-fs::path folder_of(const RunOptions& options) {
+fs::path folder_of(const RunOptions& options, const ResumePoint& from) {
   if (!options.out.empty()) return options.out;
+  if (!from.run.empty()) return from.run;
   const auto now = fmt::localtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
   return fs::path("runs") / fmt::format("{}-{:%Y%m%d-%H%M%S}", fs::path(options.plan).stem().string(), now);
 }
@@ -66,10 +73,12 @@ const char* name_of(Backend backend) {
   return backend == Backend::threads ? "threads" : backend == Backend::mpi ? "mpi" : "nccl";
 }
 
-std::vector<std::string> rank_command(const RunOptions& options, const Plan& plan, const fs::path& folder) {
+std::vector<std::string> rank_command(const RunOptions& options, const Plan& plan, const fs::path& folder,
+                                      const ResumePoint& from) {
   std::vector<std::string> command = {
       require_rank_program("training"),  "train", "--plan", folder / "plan.yaml", "--out", folder, "--backend",
       name_of(backend_of(options, plan))};
+  if (!from.checkpoint.empty()) command.insert(command.end(), {"--resume", from.checkpoint});
   if (::isatty(STDERR_FILENO)) command.emplace_back("--bar");  // a launcher gives ranks a pipe, so they cannot see it
   return command;
 }
@@ -100,9 +109,10 @@ struct Predictions {
 };
 
 /// No result of an earlier run in this folder can be taken for one of this run.
-Predictions write_predictions(const Plan& plan, const fs::path& folder) {
+Predictions write_predictions(const Plan& plan, const fs::path& folder, const ResumePoint& from) {
   std::error_code error;
   for (const char* name : kResults) fs::remove(folder / name, error);
+  if (from.checkpoint.empty()) fs::remove(folder / "metrics.jsonl", error);
   const StepProfile predicted = predict(plan);
   write_file(folder / "predicted.json", profile_json(predicted));
   const OpTimes times = estimate_op_times(plan);
@@ -142,9 +152,20 @@ void check_run(const RunOptions& options, const Plan& plan) {
   if (backend_of(options, plan) == Backend::nccl)
     throw ConfigError(
         "the nccl backend is not in this build; --backend mpi or threads runs on this machine's processors");
-  if (!options.resume.empty()) throw ConfigError("--resume: checkpoints cannot be read yet");
   require_executable(plan);
   const TokenStream readable(plan);
+  if (options.resume.empty() && !plan.train.initial_weights.empty())
+    HuggingFaceWeights(plan.train.initial_weights).require_model(plan.model);
+}
+
+/// Throws what the end means, after telling what of the run is safe.
+[[noreturn]] void end_failed_run(const ProcessEnd& end, const fs::path& folder, const Output& output) {
+  const fs::path checkpoints = folder / "checkpoints";
+  remove_unfinished(checkpoints);
+  if (!complete_checkpoints(checkpoints).empty())
+    output.note(
+        fmt::format("{} is complete; --resume {} goes on from it", find_checkpoint(folder).string(), folder.string()));
+  throw_rank_failure("the run", end, folder / "error.json");
 }
 
 /// This process becomes the rank.
@@ -170,18 +191,27 @@ ExitCode run_command(const RunOptions& options, const Output& output) {
   if (launched) check_launcher(*launched, plan, options);
   check_run(options, plan);
 
-  const fs::path folder = folder_of(options);
+  const ResumePoint from = find_resume_point(options.resume, plan);
+  const fs::path folder = folder_of(options, from);
   prepare_folder(folder);
+  const bool leads = !launched || launched->rank == 0;
+  const auto lock = leads ? std::make_unique<FolderLock>(folder) : nullptr;
+  require_nothing_lost(folder, from);
   write_file(folder / "plan.yaml", write_plan(plan));  // by every process: the same text, put in place whole
-  const auto command = rank_command(options, plan, folder);
-  if (launched && launched->rank != 0) become(command);
+  const auto command = rank_command(options, plan, folder, from);
+  if (!leads) become(command);
 
-  Predictions predictions = write_predictions(plan, folder);
+  Predictions predictions = write_predictions(plan, folder, from);
   warn_before_run(options, predictions.predicted, output);
+  for (const std::string& change : changed_course(from, plan))
+    output.warning(fmt::format("{}: the losses will not be those of the run that is resumed", change));
   if (!output.json()) output.note(plan_summary(predictions.predicted));
   const Backend as = launched ? Backend::threads : backend_of(options, plan);  // launched: this one process is the rank
-  const ProcessEnd end = run_process(rank_processes(as, plan.world_size(), command));
-  if (end.exit_code != 0 || end.interrupted_by) throw_rank_failure("the run", end, folder / "error.json");
+  ProcessSpec ranks = rank_processes(as, plan.world_size(), command);
+  ranks.polite_signal = SIGUSR1;  // mpirun passes it on and lets the ranks save; SIGTERM it answers with SIGKILL
+  ranks.seconds_to_end = static_cast<int>(std::ceil(plan.train.timeout.value));
+  const ProcessEnd end = run_process(ranks);
+  if (end.exit_code != 0 || end.interrupted_by) end_failed_run(end, folder, output);
   report_results(std::move(predictions), folder, paths, output);
   return ExitCode::success;
 }

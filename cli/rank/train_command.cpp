@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <csignal>
-#include <cstring>
-#include <fstream>
 
 #include "cli/find_configs.h"
+#include "cli/rank/metrics_file.h"
 #include "cli/rank/progress_display.h"
 #include "cost_model/model_flops.h"
 #include "plan/errors.h"
@@ -14,6 +13,7 @@
 #include "report/measured_trace.h"
 #include "report/profile_json.h"
 #include "report/write_file.h"
+#include "runtime/checkpoint/checkpoint_manifest.h"
 #include "runtime/comm/make_communicator.h"
 #include "runtime/train/input/executable.h"
 #include "runtime/train/train_run.h"
@@ -32,33 +32,12 @@ Plan load(const RankOptions& options) {
   if (options.steps >= 0) plan.train.steps = options.steps;
   if (auto broken = check_plan(plan); !broken.empty()) throw RuleError(std::move(broken));
   require_executable(plan);
-  if (!options.resume.empty()) throw ConfigError("--resume: checkpoints cannot be read yet");
   return plan;
 }
 
-/// metrics.jsonl, flushed line by line so that it can be followed.
-class MetricsFile {
- public:
-  explicit MetricsFile(const std::filesystem::path& file) : file_(file), out_(file) { check(); }
-  void write(const StepMetrics& m) {
-    out_
-        << fmt::format(
-               R"({{"step": {}, "loss": {:.9g}, "grad_norm": {:.9g}, "learning_rate": {:.9g}, "seconds": {:.6g}, "cpu_seconds": {:.6g}, )"
-               R"("tokens_per_second": {:.6g}, "memory_peak_bytes": {}}})",
-               m.step, m.loss, m.gradient_norm, m.learning_rate, m.seconds, m.cpu_seconds, m.tokens_per_second,
-               m.memory_peak_bytes)
-        << std::endl;
-    check();
-  }
-
- private:
-  void check() const {
-    if (!out_) throw RunError(fmt::format("{} cannot be written: {}", file_.string(), std::strerror(errno)));
-  }
-
-  std::filesystem::path file_;
-  std::ofstream out_;
-};
+TrainFolders folders_of(const RankOptions& options) {
+  return {options.out / "checkpoints", options.resume};
+}
 
 void add_flops(StepProfile& profile) {
   const Plan& plan = profile.plan;
@@ -71,10 +50,16 @@ void add_flops(StepProfile& profile) {
   profile.step.hfu = (profile.step.model_flops + recomputed_flops(plan, work)).value / possible;
 }
 
+/// The metrics of the run that is resumed, up to the checkpoint.
+std::string earlier_metrics(const std::filesystem::path& checkpoint) {
+  if (checkpoint.empty()) return {};
+  return metrics_until(checkpoint.parent_path().parent_path() / "metrics.jsonl", read_manifest(checkpoint).step);
+}
+
 void run_as_reporter(const Plan& plan, const RankOptions& options, Communicator& world, const TokenStream& tokens,
                      TrainObserver observer) {
-  MetricsFile metrics(options.out / "metrics.jsonl");
-  StepProfile profile;
+  MetricsFile metrics(options.out / "metrics.jsonl", earlier_metrics(options.resume));
+  TrainResult result;
   {
     ProgressDisplay progress(plan.train.steps, options.bar);
     observer.on_step = [&](const StepMetrics& step) {
@@ -84,10 +69,14 @@ void run_as_reporter(const Plan& plan, const RankOptions& options, Communicator&
     observer.on_trace = [&](const std::vector<RankTrace>& traces) {
       write_file(options.out / "trace.json", measured_trace_json(traces));
     };
-    profile = train(plan, world, tokens, observer);
+    observer.before_checkpoint = [&] { metrics.make_durable(); };
+    result = train(plan, world, tokens, observer, folders_of(options));
   }
-  add_flops(profile);
-  write_file(options.out / "measured.json", profile_json(profile));
+  if (result.steps < plan.train.steps)
+    throw RunError(fmt::format("the run was interrupted after step {} of {} and its state saved; --resume {} goes on",
+                               result.steps, plan.train.steps, options.out.string()));
+  add_flops(result.profile);
+  write_file(options.out / "measured.json", profile_json(result.profile));
 }
 
 }  // namespace
@@ -96,8 +85,8 @@ void train_command(const RankOptions& options, const std::function<void()>& befo
                    const std::function<int(std::exception_ptr)>& tell_failure) {
   const Plan plan = load(options);
   const TokenStream tokens(plan);
-  std::signal(SIGTERM, remember_signal);
-  std::signal(SIGINT, remember_signal);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) std::signal(signal, remember_signal);
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is an error of write(), not a death
   TrainObserver observer;
   observer.times_ops = !options.untimed;
   observer.stop_requested = [] { return stop_signal != 0; };
@@ -105,7 +94,7 @@ void train_command(const RankOptions& options, const std::function<void()>& befo
   before_ranks_start();
   run_ranks(options.backend, static_cast<int>(plan.world_size()), communication, [&](Communicator& world) {
     if (world.rank() == 0) run_as_reporter(plan, options, world, tokens, observer);
-    else train(plan, world, tokens, observer);
+    else train(plan, world, tokens, observer, folders_of(options));
   });
 }
 

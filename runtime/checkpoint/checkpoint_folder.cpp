@@ -59,19 +59,21 @@ std::string rank_file(std::int64_t rank) {
   return fmt::format("rank-{:05}.safetensors", rank);
 }
 
-fs::path begin_checkpoint(const fs::path& checkpoints, std::int64_t step) {
-  std::error_code error;
-  fs::create_directories(checkpoints, error);
-  remove_unfinished(checkpoints);
-  const fs::path unfinished = checkpoints / fmt::format("{}{}", kUnfinished, name_of_step(step));
-  if (!error) fs::create_directory(unfinished, error);
-  if (error)
-    throw RunError(fmt::format("the checkpoint folder {} cannot be made: {}", unfinished.string(), error.message()));
-  return unfinished;
+fs::path unfinished_checkpoint(const fs::path& checkpoints, std::int64_t step) {
+  return checkpoints / fmt::format("{}{}", kUnfinished, name_of_step(step));
 }
 
-void finish_checkpoint(const fs::path& checkpoints, const fs::path& unfinished, const CheckpointManifest& manifest,
-                       std::int64_t keep) {
+void begin_checkpoint(const fs::path& checkpoints, std::int64_t step) {
+  const fs::path unfinished = unfinished_checkpoint(checkpoints, step);
+  remove_unfinished(checkpoints);
+  std::error_code error;
+  fs::create_directories(unfinished, error);
+  if (error)
+    throw RunError(fmt::format("the checkpoint folder {} cannot be made: {}", unfinished.string(), error.message()));
+}
+
+void finish_checkpoint(const fs::path& checkpoints, const CheckpointManifest& manifest, std::int64_t keep) {
+  const fs::path unfinished = unfinished_checkpoint(checkpoints, manifest.step);
   replace_durably(unfinished / "manifest.json", manifest_json(manifest));
   const fs::path complete = checkpoints / name_of_step(manifest.step);
   if (fs::exists(complete)) remove_checkpoint(checkpoints, complete);  // of a run that went another way from here

@@ -16,13 +16,15 @@
 
 namespace reckon {
 
-/// Makes an empty folder to write the checkpoint of `step` into. Throws RunError.
-std::filesystem::path begin_checkpoint(const std::filesystem::path& checkpoints, std::int64_t step);
+/// Where the files of the checkpoint of `step` are written.
+std::filesystem::path unfinished_checkpoint(const std::filesystem::path& checkpoints, std::int64_t step);
+
+/// Makes that folder, empty. Throws RunError.
+void begin_checkpoint(const std::filesystem::path& checkpoints, std::int64_t step);
 
 /// Completes it: manifest, name, `latest`; then removes all but the newest `keep` (0 = keep all). Everything is on the
 /// disk when it returns. Throws RunError; the checkpoint before is then still the latest.
-void finish_checkpoint(const std::filesystem::path& checkpoints, const std::filesystem::path& unfinished,
-                       const CheckpointManifest& manifest, std::int64_t keep);
+void finish_checkpoint(const std::filesystem::path& checkpoints, const CheckpointManifest& manifest, std::int64_t keep);
 
 /// What was being written when a run ended. Never throws: there may be nothing.
 void remove_unfinished(const std::filesystem::path& checkpoints) noexcept;

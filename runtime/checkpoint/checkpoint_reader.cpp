@@ -11,6 +11,7 @@ namespace reckon {
 namespace {
 
 constexpr const char* kEnding = ".safetensors";
+constexpr char kPartMark = '@';
 constexpr std::size_t kMostRuns = std::size_t{1} << 26;  // a region with more is no part that was ever written
 
 [[noreturn]] void refuse(const std::string& file, const std::string& what) {
@@ -61,10 +62,16 @@ StoredPart read_place(const std::string& parameter, const std::string& text, std
 
 SafetensorsHeader rank_file_header(const std::vector<StoredPart>& parts, const std::vector<std::string>& states) {
   SafetensorsHeader header;
-  for (const StoredPart& part : parts) header.metadata[part.parameter] = place_text(part);
+  std::vector<std::string> names;
+  std::map<std::string, int> seen;
+  for (const StoredPart& part : parts) {
+    const int earlier = seen[part.parameter]++;
+    names.push_back(earlier == 0 ? part.parameter : fmt::format("{}{}{}", part.parameter, kPartMark, earlier));
+    header.metadata[names.back()] = place_text(part);
+  }
   for (const std::string& state : states)
-    for (const StoredPart& part : parts)
-      header.tensors.push_back({state + "/" + part.parameter, "F32", {part.region.count}, 0, 0});
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      header.tensors.push_back({state + "/" + names[i], "F32", {parts[i].region.count}, 0, 0});
   return header;
 }
 
@@ -85,16 +92,17 @@ void CheckpointReader::add_file(const std::string& name) {
 
 void CheckpointReader::add_tensor(const SafetensorsFile& file, const StoredTensor& tensor) {
   const auto slash = tensor.name.find('/');
-  const std::string parameter = slash == std::string::npos ? "" : tensor.name.substr(slash + 1);
-  const auto place = file.header().metadata.find(parameter);
+  const std::string name = slash == std::string::npos ? "" : tensor.name.substr(slash + 1);
+  const auto place = file.header().metadata.find(name);
   if (place == file.header().metadata.end())
     refuse(file.name(), fmt::format("gives no place for {}", shown_name(tensor.name)));
+  const std::string parameter = name.substr(0, name.find(kPartMark));
   const StoredPart part = read_place(parameter, place->second, tensor.elements(), file.name());
   const auto [known, is_new] = shapes_.try_emplace(parameter, part.whole_shape);
   if (!is_new && known->second != part.whole_shape)
     refuse(file.name(), fmt::format("gives {} another shape than {}; one of them was altered", shown_name(parameter),
                                     files_.front()->name()));
-  places_[tensor.name].push_back({&file, &tensor, runs_of(part.region)});
+  places_[tensor.name.substr(0, slash + 1) + parameter].push_back({&file, &tensor, runs_of(part.region)});
 }
 
 bool CheckpointReader::holds(const std::string& state) const {

@@ -21,8 +21,8 @@ struct StoredPart {
   TensorRegion region;
 };
 
-/// Header of a rank's file: for every part one tensor "STATE/PARAMETER" a state, and under the parameter's name in the
-/// metadata the part's place.
+/// Header of a rank's file: for every part one tensor "STATE/PARAMETER" a state, and under "PARAMETER" in the metadata
+/// the part's place. A second part of a parameter has the name "PARAMETER@1", and so on.
 SafetensorsHeader rank_file_header(const std::vector<StoredPart>& parts, const std::vector<std::string>& states);
 
 class CheckpointReader final : public WeightSource {
@@ -32,6 +32,7 @@ class CheckpointReader final : public WeightSource {
   explicit CheckpointReader(const std::filesystem::path& checkpoint);
 
   const CheckpointManifest& manifest() const { return manifest_; }
+  const std::filesystem::path& folder() const { return folder_; }
   std::filesystem::path plan_file() const { return folder_ / "plan.yaml"; }
   bool holds(const std::string& state) const;
   /// Names and whole shapes of the tensors it holds.

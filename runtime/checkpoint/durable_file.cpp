@@ -22,6 +22,14 @@ constexpr std::int64_t kChunk = 1 << 20;
   throw RunError(fmt::format("{} cannot be written: {} failed: {}", path.string(), call, std::strerror(error)));
 }
 
+void sync(const std::filesystem::path& path, int flags) {
+  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC);
+  if (descriptor < 0) refuse(path, "open", errno);
+  const int result = ::fsync(descriptor), error = errno;
+  ::close(descriptor);
+  if (result != 0 && error != EINVAL) refuse(path, "fsync", error);  // EINVAL: this file system syncs no folders
+}
+
 }  // namespace
 
 DurableFile::DurableFile(const std::filesystem::path& path) : path_(path) {
@@ -69,12 +77,12 @@ void replace_durably(const std::filesystem::path& file, std::string_view text) {
   }
 }
 
+void sync_file(const std::filesystem::path& file) {
+  sync(file, O_RDONLY);
+}
+
 void sync_folder(const std::filesystem::path& folder) {
-  const int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) refuse(folder, "open", errno);
-  const int result = ::fsync(descriptor), error = errno;
-  ::close(descriptor);
-  if (result != 0 && error != EINVAL) refuse(folder, "fsync", error);  // EINVAL: this file system syncs no folders
+  sync(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
 }
 
 void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to) {

@@ -43,6 +43,8 @@ class DurableFile {
 
 /// Replaces `file` by one with this text: at any moment the old or the new one is there whole.
 void replace_durably(const std::filesystem::path& file, std::string_view text);
+/// Waits until what was written to `file` is on the disk. Throws RunError.
+void sync_file(const std::filesystem::path& file);
 /// Makes what was created, renamed and removed in a folder last.
 void sync_folder(const std::filesystem::path& folder);
 /// Renames within one folder, for good. Throws RunError.

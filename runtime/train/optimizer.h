@@ -4,6 +4,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "plan/plan.h"
@@ -28,6 +30,20 @@ class Optimizer {
   /// One update with gradients scaled by `gradient_scale`; `step` counts from 1.
   void update(std::int64_t step, double rate, double gradient_scale);
 
+  // What a checkpoint keeps of every weight (optimizer_states.cpp).
+
+  /// "weight" in FP32, then "first_moment" and "second_moment" of AdamW.
+  std::vector<std::string> state_names() const;
+  /// Ranges of the flat buffer whose states this rank keeps; and the part that it alone of all ranks counts.
+  std::vector<FlatRange> kept_ranges() const;
+  std::vector<FlatRange> counted_ranges() const;
+  /// Values of `name` from `first` on, inside one kept range. A new "weight" is also this rank's weight to compute
+  /// with.
+  void read_state(const std::string& name, std::int64_t first, std::span<float> into) const;
+  void write_state(const std::string& name, std::int64_t first, std::span<const float> from);
+  /// Every rank gets the weights that others update. All ranks call it together.
+  void gather_weights();
+
  private:
   /// A part of a unit that this rank updates; all of the buffer at once where nothing divides it.
   struct Piece {
@@ -39,7 +55,9 @@ class Optimizer {
   void add_pieces(const Plan& plan, const RankGroups& groups);
   at::Tensor weights_of(const Piece& piece) const;
   void update(const Piece& piece, std::int64_t step, double rate, float gradient_scale);
-  void gather_weights();
+  /// Element `first` of the flat buffer in one of the states.
+  float* state(const std::string& name, std::int64_t first) const;
+  const Piece& piece_of(std::int64_t first) const;
 
   const OptimizerSpec spec_;
   ParameterStore& store_;

@@ -42,6 +42,8 @@ class RankTrainer {
   void update(std::int64_t step, StepResult& result);
 
   ParameterStore& parameters() { return store_; }
+  Communicator& world() { return world_; }
+  Optimizer& optimizer() { return optimizer_; }
   StepTimer& timer() { return timer_; }
   RankGroups& groups() { return groups_; }
   /// Most micro-batches whose activations were held at once, chunks counted as parts of one.

@@ -3,6 +3,7 @@
 #include <ctime>
 #include <vector>
 
+#include "runtime/train/checkpointing.h"
 #include "runtime/train/clock_offset.h"
 #include "runtime/train/exchange_traces.h"
 #include "runtime/train/input/executable.h"
@@ -13,24 +14,35 @@
 namespace reckon {
 namespace {
 
+constexpr std::size_t kMostTimed = 500;  // last steps that medians are taken of: memory stays flat however long it runs
+
 double thread_cpu_seconds() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+bool saves_after(const Plan& plan, std::int64_t step) {
+  const std::int64_t every = plan.train.checkpoint_every;
+  return every > 0 && (step % every == 0 || step == plan.train.steps);
+}
+
 }  // namespace
 
-StepProfile train(const Plan& plan, Communicator& world, const TokenStream& tokens, const TrainObserver& observer) {
+TrainResult train(const Plan& plan, Communicator& world, const TokenStream& tokens, const TrainObserver& observer,
+                  const TrainFolders& folders) {
   MemoryAccount account(allocation_limit(plan), world.rank());
   const RankScope scope(account);
   RankTrainer trainer(plan, world, tokens);
+  std::int64_t start = 0;
+  if (!folders.resume.empty()) start = load_checkpoint(plan, world, trainer, folders.resume);
+  else if (!plan.train.initial_weights.empty()) load_initial_weights(plan, world, trainer);
   for (GroupCalls* group : trainer.groups().all()) group->communicator().reset_traffic();
   if (!observer.times_ops) trainer.timer().without_borders();
   const std::int64_t offset = clock_offset(world);
   std::vector<StepTimes> timed;
   std::vector<double> seconds;
-  std::int64_t done = 0;
+  std::int64_t done = start;
   bool stop = false;
   while (done < plan.train.steps && !stop) {
     world.barrier().wait();  // ranks start the step together, so that it measures the step alone
@@ -40,23 +52,30 @@ StepProfile train(const Plan& plan, Communicator& world, const TokenStream& toke
     double shared[] = {result.times.seconds, observer.stop_requested() ? 1.0 : 0.0};
     world.all_reduce(view(shared), Reduction::maximum).wait();
     stop = shared[1] > 0;
-    const bool is_warm = done > plan.train.warmup || done == plan.train.steps || stop;
+    const bool is_warm = done - start > plan.train.warmup || done == plan.train.steps || stop;
     if (is_warm) {
       timed.push_back(result.times);
       seconds.push_back(shared[0]);
+    }
+    if (timed.size() > kMostTimed) {
+      timed.erase(timed.begin());
+      seconds.erase(seconds.begin());
     }
     if (world.rank() == 0)
       observer.on_step({done, result.loss, result.gradient_norm, result.learning_rate, shared[0], cpu,
                         static_cast<double>(plan.batch.global_batch * plan.batch.sequence_length) / shared[0],
                         account.peak().value});
+    if (folders.checkpoints.empty() || !(stop || saves_after(plan, done))) continue;
+    if (world.rank() == 0) observer.before_checkpoint();
+    save_checkpoint(plan, world, trainer, folders.checkpoints, done);
   }
   RankTrace trace = trainer.timer().trace();
   trace.rank = world.rank();
   trace.stage = trainer.groups().coordinates.pipeline;
   const std::vector<RankTrace> traces = exchange_traces(world, trace, offset);
   if (world.rank() == 0) observer.on_trace(traces);
-  return measured_profile(plan, exchange_reports(world, rank_report(trainer, world.rank(), account, timed, done)),
-                          seconds);
+  const RankReport report = rank_report(trainer, world.rank(), account, timed, done - start);
+  return {measured_profile(plan, exchange_reports(world, report), seconds), done};
 }
 
 }  // namespace reckon

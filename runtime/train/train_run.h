@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <vector>
 
@@ -27,11 +28,26 @@ struct TrainObserver {
   std::function<void(const std::vector<RankTrace>&)> on_trace = [](const auto&) {};  // rank 0, of the last step
   bool times_ops = true;  // false: the step as a whole only, to measure what timing its parts costs
   std::function<void(const StepMetrics&)> on_step = [](const StepMetrics&) {};  // called on rank 0
-  std::function<bool()> stop_requested = [] { return false; };                  // any rank's wish ends the run for all
+  std::function<void()> before_checkpoint = [] {};              // on rank 0: makes durable what on_step has told
+  std::function<bool()> stop_requested = [] { return false; };  // any rank's wish ends the run for all
 };
 
-/// Trains plan.train.steps steps and returns what was measured, the same on all ranks. The plan is checked, resolved
-/// and executable. Throws RunError: loss not finite, memory.limit exceeded (exit code "does not fit"), a group failed.
-StepProfile train(const Plan& plan, Communicator& world, const TokenStream& tokens, const TrainObserver& observer);
+/// Where a run keeps its state, the same on all ranks.
+struct TrainFolders {
+  std::filesystem::path checkpoints;  // to save into; empty = nothing is saved
+  std::filesystem::path resume;       // a checkpoint to go on from; empty = from the start
+};
+
+struct TrainResult {
+  StepProfile profile;
+  std::int64_t steps = 0;  // made so far, those before a resume included
+};
+
+/// Trains up to plan.train.steps steps and returns what was measured, the same on all ranks. Saves a checkpoint every
+/// train.checkpoint_every steps and after the last, and whenever a stop is requested. The plan is checked, resolved and
+/// executable. Throws RunError: loss not finite, memory.limit exceeded (exit code "does not fit"), a group failed, a
+/// checkpoint cannot be written; ConfigError: a checkpoint cannot be read.
+TrainResult train(const Plan& plan, Communicator& world, const TokenStream& tokens, const TrainObserver& observer,
+                  const TrainFolders& folders = {});
 
 }  // namespace reckon

@@ -29,12 +29,13 @@ std::map<std::string, FileSeal> write_rank_files(const fs::path& folder, float b
 }
 
 void save(const fs::path& checkpoints, std::int64_t step, std::int64_t keep = 2) {
-  const fs::path unfinished = begin_checkpoint(checkpoints, step);
+  begin_checkpoint(checkpoints, step);
+  const fs::path unfinished = unfinished_checkpoint(checkpoints, step);
   CheckpointManifest manifest{step, 5, 2, {"weight", "moment"}, write_rank_files(unfinished, static_cast<float>(step))};
   DurableFile plan(unfinished / "plan.yaml");
   plan.append(std::string("reckon: 1\n"));
   manifest.files["plan.yaml"] = plan.finish();
-  finish_checkpoint(checkpoints, unfinished, manifest, keep);
+  finish_checkpoint(checkpoints, manifest, keep);
 }
 
 std::vector<std::string> names_in(const fs::path& folder) {
@@ -93,7 +94,8 @@ TEST(Checkpoint, AnUnfinishedOneIsNeverTakenAndGoesWithTheNext) {
   const TemporaryFolder run;
   const fs::path folder = run.path() / "checkpoints";
   save(folder, 10);
-  write_rank_files(begin_checkpoint(folder, 20), 0);  // killed here
+  begin_checkpoint(folder, 20);
+  write_rank_files(unfinished_checkpoint(folder, 20), 0);  // killed here
   EXPECT_EQ(find_checkpoint(run.path()).filename(), "step-00000010");
   remove_unfinished(folder);
   EXPECT_EQ(names_in(folder), (std::vector<std::string>{"latest", "step-00000010"}));

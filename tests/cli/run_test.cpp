@@ -151,14 +151,14 @@ TEST_F(Run, OldResultsAreNotTakenForNewOnes) {
 }
 
 TEST_F(Run, ARefusalLeavesTheFolderAlone) {
-  for (const std::string& refused : {std::string("train.checkpoint_every=1"),
+  for (const std::string& refused : {std::string("kernels.dropout=true"),
                                      "train.data=" + folder_.path() + "/missing", std::string("--resume x")}) {
     EXPECT_EQ(run("--backend threads " + refused).exit_code, 2) << refused;
     EXPECT_FALSE(fs::exists(out())) << refused;
   }
   ASSERT_EQ(run("--backend threads").exit_code, 0);
   const std::string plan = read_file(out() + "/plan.yaml"), measured = read_file(out() + "/measured.json");
-  EXPECT_EQ(run("--backend threads batch.micro_batch=1 train.checkpoint_every=1").exit_code, 2);
+  EXPECT_EQ(run("--backend threads batch.micro_batch=1 kernels.dropout=true").exit_code, 2);
   EXPECT_EQ(read_file(out() + "/plan.yaml"), plan);
   EXPECT_EQ(read_file(out() + "/measured.json"), measured);
 }

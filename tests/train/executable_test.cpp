@@ -41,7 +41,6 @@ TEST(Executable, RefusesWhatItCannotDoYetByKey) {
   expect_refused("activations.stored", [](Plan& plan) { plan.activations.stored = NumberFormat::int4; });
   expect_refused("gradients.reduce", [](Plan& plan) { plan.gradients.reduce = GradientReduce::all_to_all_sum; });
   expect_refused("optimizer.states", [](Plan& plan) { plan.optimizer.states = NumberFormat::int8; });
-  expect_refused("train.checkpoint_every", [](Plan& plan) { plan.train.checkpoint_every = 5; });
   expect_refused("documents.source", [](Plan& plan) { plan.documents.source = "fineweb"; });
 }
 

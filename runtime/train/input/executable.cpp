@@ -93,7 +93,6 @@ void require_executable(const Plan& plan) {
                 "the runtime reduces gradients with all_reduce only");
   refuse.add_if(plan.optimizer.states != NumberFormat::fp32, "optimizer.states",
                 fmt::format("the runtime keeps fp32 optimizer states, not {}", name_of(plan.optimizer.states)));
-  refuse.add_if(plan.train.checkpoint_every > 0, "train.checkpoint_every", "checkpoints cannot be written yet; use 0");
   refuse.add_if(plan.train.tokenizer != "bytes" && plan.train.data.empty(), "train.tokenizer",
                 "without train.data there is no text to cut into tokens; name some, or leave the tokenizer out");
   refuse.throw_if_any();
