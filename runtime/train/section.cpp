@@ -121,7 +121,12 @@ at::Tensor SectionRun::backward(at::Tensor output_gradient, MicroBatch& batch, S
     return [&lists, op](std::size_t root) { return lists.first_saver[root] >= 0 && lists.first_saver[root] <= op; };
   };
   if (lists.recomputes_all)
-    for (std::size_t op = 0; op < lists.list.ops.size(); ++op) run_forward(op, batch, values, true);
+    for (std::size_t op = 0; op < lists.list.ops.size(); ++op) {
+      run_forward(op, batch, values, true);
+      release(lists, values, [&](std::size_t root) {
+        return lists.first_saver[root] >= 0 || lists.last_reader[root] > static_cast<int>(op);
+      });
+    }
   for (std::size_t op = lists.list.ops.size(); op-- > 0;) {
     restore_for(op, batch, values);
     release(lists, values, needed_by_ops_up_to(static_cast<int>(op)));
