@@ -256,7 +256,6 @@ class GroupScorer {
       group.unknown_recompute = group.unknown_recompute || (plan.skipped.empty() && plan.unknown_recompute);
       plans.emplace(row, std::move(plan));
     }
-    std::set<std::size_t> seen;
     for (const std::string& assumed : assumptions(group)) score_once(group, plans, assumed, result);
   }
 

@@ -34,24 +34,38 @@ int thread_count(int asked) {
   return std::min(kMost, asked > 0 ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
 }
 
+/// When a search has to end. The last part of its time is for confirming what the enumeration found.
+class Deadline {
+ public:
+  Deadline(Clock::time_point start, Seconds limit) : start_(start), limit_(limit) {}
+  bool has_passed(double share = 1.0) const { return limit_.value > 0 && seconds_since(start_) > share * limit_.value; }
+
+ private:
+  Clock::time_point start_;
+  Seconds limit_;
+};
+
+constexpr double kEnumerationShare = 0.6;
+
 struct Enumeration {
   UnitResult sum;
   bool complete = true;
 };
 
-Enumeration enumerate(const Plan& base, std::int64_t devices, std::size_t keep, const SearchOptions& options) {
+Enumeration enumerate(const Plan& base, std::int64_t devices, std::size_t keep, const SearchOptions& options,
+                      const Deadline& deadline) {
   const std::vector<Degrees> units = inner_degrees(base, devices);
   const Bytes limit = memory_limit(base);
   const int threads = thread_count(options.threads);
-  const Clock::time_point start = Clock::now();
+  const std::function<bool()> out_of_time = [&] { return deadline.has_passed(kEnumerationShare); };
   std::vector<std::optional<UnitResult>> results(units.size());
   std::vector<CandidateModel> models(static_cast<std::size_t>(threads), CandidateModel(base, limit));
   std::mutex mutex;
   std::size_t done = 0;
   std::int64_t plans = 0;
   in_parallel(units.size(), threads, [&](std::size_t i, int thread) {
-    if (options.limit.value > 0 && seconds_since(start) > options.limit.value) return;
-    results[i] = search_unit(base, units[i], devices, static_cast<std::int64_t>(i), keep,
+    if (out_of_time()) return;
+    results[i] = search_unit(base, units[i], devices, static_cast<std::int64_t>(i), keep, out_of_time,
                              models[static_cast<std::size_t>(thread)]);
     const std::lock_guard lock(mutex);
     ++done;
@@ -65,6 +79,7 @@ Enumeration enumerate(const Plan& base, std::int64_t devices, std::size_t keep, 
       all.complete = false;
       continue;
     }
+    all.complete = all.complete && unit->complete;
     all.sum.enumerated += unit->enumerated;
     all.sum.legal += unit->legal;
     all.sum.fits += unit->fits;
@@ -96,9 +111,11 @@ struct Confirmed {
   StepProfile profile;
 };
 
-/// Orders found plans by the walked schedule instead of its closed form, as layers were found to fit without slack.
-void refine_times(const Plan& base, std::vector<FoundPlan>& found, int threads) {
+/// Orders found plans by the walked schedule instead of its closed form, as layers were found to fit without slack: the
+/// best by the closed form first, as many as there is time for.
+void refine_times(const Plan& base, std::vector<FoundPlan>& found, int threads, const Deadline& deadline) {
   in_parallel(found.size(), threads, [&](std::size_t i, int) {
+    if (deadline.has_passed(0.5 * (1.0 + kEnumerationShare))) return;
     Plan plan = plan_of(base, found[i].candidate);
     plan.activations.recompute_layers = found[i].recompute_layers;
     plan = resolve(plan);
@@ -115,10 +132,11 @@ struct Slack {
 
 /// Of found plans those that fit with the allocator's slack, by predicted time: the first `most` in the order given.
 std::vector<Confirmed> confirm(const Plan& base, const std::vector<FoundPlan>& found, std::size_t most, int threads,
-                               Slack& slack) {
+                               const Deadline& deadline, Slack& slack) {
   std::vector<Confirmed> confirmed;
   const std::size_t batch = std::max<std::size_t>(most, 8);  // not of the threads: the answer must not depend on them
   for (std::size_t first = 0; first < found.size() && confirmed.size() < most; first += batch) {
+    if (deadline.has_passed() && !confirmed.empty()) break;
     std::vector<StepProfile> profiles(std::min(batch, found.size() - first));
     in_parallel(profiles.size(), threads,
                 [&](std::size_t i, int) { profiles[i] = predict(resolve(plan_of(base, found[first + i].candidate))); });
@@ -188,10 +206,11 @@ SearchResult search(const Plan& plan, const SearchOptions& options) {
   // The closed form orders plans within a few per cent of the walked schedule: many more than asked for are walked.
   constexpr std::size_t kParetoPlans = 24, kWalked = 256;
   const Clock::time_point start = Clock::now();
+  const Deadline deadline(start, options.limit);
   const std::int64_t devices = options.devices > 0 ? options.devices : plan.world_size();
   const auto top = static_cast<std::size_t>(std::max(1, options.top));
   const int threads = thread_count(options.threads);
-  Enumeration found = enumerate(plan, devices, std::max(kWalked, 4 * top), options);
+  Enumeration found = enumerate(plan, devices, std::max(kWalked, 4 * top), options, deadline);
   const double enumeration_seconds = seconds_since(start);
 
   SearchResult result;
@@ -202,22 +221,24 @@ SearchResult search(const Plan& plan, const SearchOptions& options) {
   result.plans_per_second = static_cast<double>(result.enumerated) / enumeration_seconds;
   result.rejected = rejections(plan, found.sum);
 
-  refine_times(plan, found.sum.best, threads);
+  refine_times(plan, found.sum.best, threads, deadline);
   Slack slack;
-  const std::vector<Confirmed> best = confirm(plan, found.sum.best, top, threads, slack);
+  const std::vector<Confirmed> best = confirm(plan, found.sum.best, top, threads, deadline, slack);
   for (std::size_t i = 0; i < std::min(top, best.size()); ++i) {
     result.plans.push_back(ranked_plan(plan, best[i].candidate, best[i].profile));
     result.plans.back().rank = static_cast<std::int64_t>(i) + 1;
   }
-  std::vector<Confirmed> both =
-      confirm(plan, thinned(found.sum.pareto.plans(), kParetoPlans), kParetoPlans, threads, slack);
+  std::vector<Confirmed> both;
+  if (!deadline.has_passed())
+    both = confirm(plan, thinned(found.sum.pareto.plans(), kParetoPlans), kParetoPlans, threads, deadline, slack);
   count_slack(plan, slack, result);
   both.insert(both.end(), best.begin(), best.end());
   result.pareto = pareto_plans(plan, std::move(both));
   if (!best.empty()) {
     result.bound_by = bound_by(best.front().profile);
-    result.knobs = knob_steps(plan, best.front().candidate);
+    if (!deadline.has_passed()) result.knobs = knob_steps(plan, best.front().candidate);
   }
+  result.complete = result.complete && !deadline.has_passed();
   result.seconds = Seconds(seconds_since(start));
   return result;
 }

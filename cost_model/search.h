@@ -14,7 +14,7 @@ struct SearchOptions {
   std::int64_t devices = 0;  // 0 = as many as the plan's degrees multiply to
   int top = 10;              // plans to rank
   int threads = 0;           // 0 = one for each core; the result does not depend on it
-  Seconds limit{0.0};        // stop after this time with what was found; 0 = search the whole space
+  Seconds limit{0.0};        // end about then with what was found; 0 = search the whole space
   /// Called with the share of the space that is done and the plans in it, from one thread at a time.
   std::function<void(double share, std::int64_t plans)> progress;
 };

@@ -14,8 +14,14 @@ namespace {
 class UnitSearch {
  public:
   UnitSearch(const Plan& base, const Degrees& inner, std::int64_t devices, std::int64_t order, std::size_t keep,
-             CandidateModel& model)
-      : base_(base), inner_(inner), devices_(devices), order_(order << 32), keep_(keep), model_(model) {}
+             const std::function<bool()>& out_of_time, CandidateModel& model)
+      : base_(base),
+        inner_(inner),
+        devices_(devices),
+        order_(order << 32),
+        keep_(keep),
+        out_of_time_(out_of_time),
+        model_(model) {}
 
   UnitResult run() {
     const std::int64_t rest = devices_ / (inner_.tensor * inner_.ulysses * inner_.ring);
@@ -30,6 +36,10 @@ class UnitSearch {
         continue;
       }
       for (const std::int64_t micro_batch : divisors(base_.batch.global_batch / candidate.degrees.data)) {
+        if (out_of_time_()) {
+          result_.complete = false;
+          break;
+        }
         candidate.micro_batch = micro_batch;
         search_zero_stages(candidate);
       }
@@ -154,6 +164,7 @@ class UnitSearch {
   const Degrees inner_;
   const std::int64_t devices_, order_;
   const std::size_t keep_;
+  const std::function<bool()>& out_of_time_;
   CandidateModel& model_;
   UnitResult result_;
   FoundPlan worst_kept_{std::numeric_limits<double>::infinity(), {}, 0, {}, {}};  // nothing is cut off yet
@@ -180,8 +191,8 @@ void ParetoSet::add(const FoundPlan& plan) {
 }
 
 UnitResult search_unit(const Plan& base, const Degrees& inner, std::int64_t devices, std::int64_t order,
-                       std::size_t keep, CandidateModel& model) {
-  return UnitSearch(base, inner, devices, order, keep, model).run();
+                       std::size_t keep, const std::function<bool()>& out_of_time, CandidateModel& model) {
+  return UnitSearch(base, inner, devices, order, keep, out_of_time, model).run();
 }
 
 }  // namespace reckon

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -46,10 +47,12 @@ struct UnitResult {
   std::vector<FoundPlan> best;  // sorted, at most as many as asked for
   ParetoSet pareto;
   std::map<std::string, UnitRejection> rejected;
+  bool complete = true;  // false: cut short
 };
 
-/// `order` is the unit's place; `keep` how many of the best plans are wanted.
+/// `order` is the unit's place; `keep` how many of the best plans are wanted. Cut short when `out_of_time` says so,
+/// which is asked for every pipeline degree and micro-batch.
 UnitResult search_unit(const Plan& base, const Degrees& inner, std::int64_t devices, std::int64_t order,
-                       std::size_t keep, CandidateModel& model);
+                       std::size_t keep, const std::function<bool()>& out_of_time, CandidateModel& model);
 
 }  // namespace reckon

@@ -5,6 +5,7 @@
 #include "cost_model/estimate_op_times.h"
 #include "cost_model/stage_work.h"
 #include "plan/state_calls.h"
+#include "plan/step_documents.h"
 
 namespace reckon {
 
@@ -20,9 +21,21 @@ double SectionCost::excess(std::vector<Known>& known, const std::vector<OverlapP
   return longer.value;
 }
 
+namespace {
+
+/// Attention of the plan's documents, whoever holds them: how rows are dealt to replicas, which candidates of one shape
+/// do differently, is left to the full prediction.
+AttentionWork shape_work(Plan plan) {
+  plan.parallel.data = plan.parallel.expert = 1;
+  plan.parallel.zero_group = 0;
+  return planned_attention_work(plan);
+}
+
+}  // namespace
+
 ShapeCosts::ShapeCosts(Plan plan)
     : plan_(std::move(plan)),
-      work_(single_document_work(plan_)),
+      work_(shape_work(plan_)),
       token_bytes_(micro_batch_bytes(plan_)),
       constant_bytes_(reckon::constant_bytes(plan_)),
       message_bytes_(stage_message(plan_).bytes),

@@ -170,11 +170,6 @@ std::vector<std::int64_t> longest_first(const DocumentBorders& documents) {
 
 }  // namespace
 
-TokenPlacement fill_ranks(const DocumentBorders& documents, std::int64_t ring, double slack) {
-  const std::vector<std::int64_t> order = longest_first(documents);
-  return Filling(documents, ring).fill(order, parts_of_longest(documents, order, ring, slack));
-}
-
 TokenPlacement balanced_placement(const DocumentBorders& documents, std::int64_t ring, const PlacementCosts& costs) {
   std::optional<TokenPlacement> best;
   double least = std::numeric_limits<double>::infinity();

@@ -9,7 +9,4 @@ namespace reckon {
 /// document, and of the fixed placements; so it is never worse than the best of those.
 TokenPlacement balanced_placement(const DocumentBorders& documents, std::int64_t ring, const PlacementCosts& costs);
 
-/// One filling: a document is cut over the fewest ranks that leave each with at most (1 + slack) times the mean pairs.
-TokenPlacement fill_ranks(const DocumentBorders& documents, std::int64_t ring, double slack);
-
 }  // namespace reckon

@@ -18,7 +18,7 @@ struct Module {
   std::int64_t expert = -1;
 
   void add(std::string_view name, std::vector<std::int64_t> shape, Split split) const {
-    list.push_back({prefix + std::string(name), std::move(shape), split, expert, true});
+    list.push_back({prefix + std::string(name), std::move(shape), split, expert});
   }
   void norm(const ModelSpec& model, std::string_view name, std::int64_t size) const {
     add(std::string(name) + ".weight", {size}, Split::replicated);

@@ -22,7 +22,6 @@ struct Parameter {
   std::vector<std::int64_t> shape;  // whole tensor: [outputs, inputs] or [size]
   Split split = Split::replicated;
   std::int64_t expert = -1;  // routed expert that it belongs to: divided by expert parallelism; -1 = none
-  bool decays = true;        // weight decay applies (the whole project: yes for all, as the baseline does)
 
   std::int64_t elements() const;
   bool is_routed_expert() const { return expert >= 0; }

@@ -72,9 +72,4 @@ TransferMode choose_transfer_mode(const DocumentBorders& documents, const TokenP
 /// Rounds that the ring needs: the largest distance between a rank and an owner of keys that it sees.
 std::int64_t ring_rounds(const DocumentBorders& documents, const TokenPlacement& placement);
 
-/// Tokens of the receive buffers for keys and values: two blocks.
-constexpr std::int64_t ring_buffer_tokens(std::int64_t rank_tokens) {
-  return 2 * rank_tokens;
-}
-
 }  // namespace reckon

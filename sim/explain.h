@@ -1,20 +1,12 @@
 // What each part of a simulated step costs: how much shorter the step would be if that part were free.
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "plan/units.h"
+#include "plan/simulation_details.h"
 #include "sim/played_step.h"
 
 namespace reckon {
-
-struct Saving {
-  std::string
-      component;  // "forward.attention", "tensor.all_gather", "all communication", "bubble", "overlap slow-down"
-  Seconds step;   // duration without it
-  Seconds saved;  // of the whole step's duration
-};
 
 /// One row for every component, each from a simulation of its own, and rows for all communication, all recomputation,
 /// the waiting for other stages ("bubble": no stage waits for a message) and the slow-down of overlapped work. Largest

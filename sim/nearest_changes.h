@@ -1,4 +1,4 @@
-// For a plan that runs out of memory: the smallest changes after which it fits.
+// For a plan that runs out of memory: changes of one thing after which it fits.
 #pragma once
 
 #include <functional>
@@ -24,9 +24,9 @@ struct FittingChange {
   Seconds step;
 };
 
-/// Single changes, from cheap to costly: recompute more, store activations in 8 or 4 bits, smaller micro-batches, more
-/// sharding of states, more tensor or pipeline parallelism on as many devices. Those that fit,
-/// fastest step first. `evaluate` returns nothing for a plan that breaks a rule.
+/// Changes of one thing, each with the keys that must follow it: recompute more, store activations in 8 or 4 bits,
+/// smaller micro-batches, more sharding of states, half or a quarter of the replicas over as many times the tensor or
+/// pipeline ranks. Those that fit, fastest step first. `evaluate` returns nothing for a plan that breaks a rule.
 std::vector<FittingChange> nearest_changes(
     const Plan& plan, const std::function<std::optional<ChangedPlanResult>(const Plan&)>& evaluate);
 

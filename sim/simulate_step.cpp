@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "plan/simulation_details.h"
+
 namespace reckon {
 namespace {
 
@@ -35,12 +37,6 @@ std::vector<Seconds> sample_steps(const Plan& plan, const PlayedStep& step, cons
   for (auto& worker : workers) worker.get();
   std::sort(times.begin(), times.end());
   return times;
-}
-
-/// Value below which a share of the sorted samples lies (nearest rank).
-Seconds quantile(const std::vector<Seconds>& sorted, double share) {
-  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
-  return sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1];
 }
 
 Seconds mean(const std::vector<Seconds>& times) {

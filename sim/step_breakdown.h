@@ -13,12 +13,10 @@ namespace reckon {
 
 /// Busy and exposed seconds of one rank by component; the exposed seconds sum to `end` exactly.
 /// - Work is exposed for as long as it would take alone. What it takes longer beside communication is exposed time of
-/// that
-///   communication, in proportion to how long each ran beside it.
+///   that communication, in proportion to how long each ran beside it.
 /// - A gap of the compute stream is walked backwards from the task that ends it: a transfer it waited for is exposed
-/// while
-///   it moved; before that, while other members were missing, the rank was "waiting"; a message is exposed while it was
-///   on its way; before that the gap is "bubble".
+///   while it moved; before that, while other members were missing, the rank was "waiting"; a message is exposed while
+///   it was on its way; before that the gap is "bubble".
 std::vector<TimeComponent> break_down(const SpanTable& table, const Labels& labels, int rank, Picoseconds end,
                                       const Perturbation& perturbation);
 

@@ -13,7 +13,7 @@
 #include "cost_model/predict.h"
 #include "plan/parse_quantity.h"
 #include "report/format_quantity.h"
-#include "report/profile_json.h"
+#include "report/simulation_json.h"
 #include "report/write_console.h"
 #include "report/write_file.h"
 #include "sim/explain.h"
@@ -72,6 +72,26 @@ std::string critical_table(const Simulation& simulation, const TextStyle& style)
   return table.text(style);
 }
 
+SimulationDetails details_of(const Simulation& simulation, bool explained) {
+  SimulationDetails details{simulation.events,        simulation.simulated_ranks,
+                            simulation.critical_path, {},
+                            simulation.step_samples,  std::nullopt};
+  if (explained) details.savings = explain(*simulation.step);
+  if (const auto& refused = simulation.out_of_memory)
+    details.out_of_memory = {refused->stage,
+                             refused->rank,
+                             refused->micro_batch,
+                             refused->layer,
+                             refused->op,
+                             std::string(name_of(refused->category)),
+                             to_seconds(refused->time),
+                             refused->asked,
+                             refused->allocated,
+                             refused->reserved,
+                             refused->limit};
+  return details;
+}
+
 std::string saving_table(const Simulation& simulation, const TextStyle& style) {
   Table table({"if it were free", "saves", "share of the step", ""}, {true, false, false, true});
   for (const Saving& row : explain(*simulation.step)) {
@@ -88,16 +108,17 @@ std::string details(const Simulation& simulation, const TextStyle& style) {
   if (!simulation.critical_path.empty()) text += "\n" + critical_table(simulation, style);
   if (!simulation.memory.empty()) text += "\n" + peak_table(fullest(simulation.memory), style);
   if (simulation.step_samples.size() > 1)
-    text += fmt::format("\n{} steps: {} to {}\n", simulation.step_samples.size(),
-                        with_unit(simulation.step_samples.front()), with_unit(simulation.step_samples.back()));
+    text += fmt::format("\n{} steps: {} to {}, median {}, 80 % between {} and {}\n", simulation.step_samples.size(),
+                        with_unit(simulation.step_samples.front()), with_unit(simulation.step_samples.back()),
+                        with_unit(quantile(simulation.step_samples, 0.5)),
+                        with_unit(quantile(simulation.step_samples, 0.1)),
+                        with_unit(quantile(simulation.step_samples, 0.9)));
   return text;
 }
 
 }  // namespace
 
 ExitCode simulate_command(const SimulateOptions& options, const Output& output) {
-  if (options.explain && output.json())
-    throw ConfigError("--explain prints a table and --json a profile: ask for one of them");
   const Plan plan = resolve(load_checked_plan(options.plan, options.overrides, find_configs()));
   SimulationOptions how;
   if (!options.memory_limit.empty()) how.memory_limit = parse_bytes(options.memory_limit);
@@ -116,7 +137,7 @@ ExitCode simulate_command(const SimulateOptions& options, const Output& output) 
   }
   for (const std::string& warning : simulation.profile.warnings) output.warning(warning);
   if (output.json()) {
-    output.result(profile_json(simulation.profile));
+    output.result(simulation_json(simulation.profile, details_of(simulation, options.explain)));
   } else {
     std::string text = profile_text(simulation.profile, output.style()) + "\n" + details(simulation, output.style());
     if (options.explain) text += "\n" + saving_table(simulation, output.style());

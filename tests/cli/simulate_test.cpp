@@ -23,8 +23,26 @@ TEST(SimulateCommand, ExplainsWhatEachPartWouldSave) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.out.find("if it were free"), std::string::npos);
   EXPECT_NE(result.out.find("bubble"), std::string::npos);
-  const auto both = run_command("reckon simulate agoq-megatron-32k --explain --json");
-  EXPECT_EQ(both.exit_code, 2);
+}
+
+TEST(SimulateCommand, ExplainsInJsonWhatEachPartWouldSave) {
+  const auto result = run_command("reckon simulate agoq-megatron-32k --explain --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto document = nlohmann::json::parse(result.out);
+  const auto& simulation = document.at("simulation");
+  const double step = document.at("step").at("seconds");
+  double before = step;
+  for (const auto& row : simulation.at("savings")) {
+    const double saved = row.at("saved_seconds"), without = row.at("step_seconds");
+    EXPECT_NEAR(without + saved, step, 1e-9 * step) << row.at("component");
+    EXPECT_LE(saved, before);  // largest first
+    before = saved;
+  }
+  EXPECT_GT(simulation.at("savings").size(), 10u);
+  double path = 0;
+  for (const auto& row : simulation.at("critical_path")) path += row.at("seconds").get<double>();
+  EXPECT_NEAR(path, step, 1e-9 * step);
+  EXPECT_TRUE(simulation.at("out_of_memory").is_null());
 }
 
 TEST(SimulateCommand, APlanBeyondTheLimitNamesTheOpAndANearerPlan) {
@@ -34,6 +52,10 @@ TEST(SimulateCommand, APlanBeyondTheLimitNamesTheOpAndANearerPlan) {
   const auto profile = nlohmann::json::parse(result.out);
   EXPECT_EQ(profile.at("source"), "simulated");
   EXPECT_FALSE(profile.at("verdict").at("fits").get<bool>());
+  const auto& refused = profile.at("simulation").at("out_of_memory");
+  EXPECT_GE(refused.at("micro_batch"), 0);
+  EXPECT_FALSE(refused.at("op").get<std::string>().empty());
+  EXPECT_LE(refused.at("allocated_bytes"), refused.at("limit_bytes"));
 }
 
 TEST(SimulateCommand, JitterGivesADistributionThatDependsOnTheSeedOnly) {

@@ -106,6 +106,21 @@ TEST(CandidateCost, MemoryEqualsTheFullPredictionButForSlack) {
     }
 }
 
+TEST(CandidateCost, PackedDocumentsArePricedByTheirOwnPairs) {
+  Plan base = searched(llama3_8b(65536), 16);
+  base.hardware.device.is_cpu = true;  // no allocator replay
+  Candidate candidate;
+  candidate.degrees.tensor = 8;
+  candidate.degrees.data = 2;
+  const double whole_rows = evaluate(base, candidate, kNoLimit).cost.seconds;
+  base.documents.source = "fineweb";  // documents of about a thousand tokens: little attention
+  Evaluated packed = evaluate(base, candidate, kNoLimit);
+  EXPECT_LT(packed.cost.seconds, 0.8 * whole_rows);
+  packed.plan.memory.limit = kNoLimit;
+  // What is left is how evenly rows are dealt to the two replicas.
+  EXPECT_NEAR(packed.cost.seconds / predict(resolve(packed.plan)).step.seconds.value, 1.0, 0.02);
+}
+
 // The closed form against the walked schedule: exact without a pipeline; with one, within what uneven stages and
 // message delays cost (hardware notes: up to 7 % for single plans, 1 to 2 % on average).
 TEST(CandidateCost, TimeIsCloseToTheFullPrediction) {
@@ -272,7 +287,7 @@ TEST(SearchUnit, KeepsTheFastestPlansAndNotTheFirst) {
   const Plan base = searched(llama3_8b(2048), 64);
   const auto unit = [&](std::size_t keep) {
     CandidateModel model(base, kNoLimit);
-    return search_unit(base, Degrees{}, 32, 0, keep, model);
+    return search_unit(base, Degrees{}, 32, 0, keep, [] { return false; }, model);
   };
   const UnitResult few = unit(8), all = unit(1 << 20);
   ASSERT_GT(all.fits, 32);  // more than the list holds before it is cut

@@ -66,6 +66,40 @@ TEST(WriteTrace, EveryMessageIsAnArrowForwardInTime) {
   EXPECT_EQ(arrows, 2 * 4);  // 4 micro-batches, forward and backward over one boundary
 }
 
+// The rules that the viewers' importers rely on (Trace Event Format): known phases, numbers where numbers belong, every
+// flow with both ends inside slices of the threads they name, and counters that never go back in time.
+TEST(WriteTrace, EveryEventFollowsTheTraceEventFormat) {
+  const nlohmann::json trace = trace_of(small_simulation());
+  std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> slices;
+  for (const auto& event : trace.at("traceEvents"))
+    if (event.at("ph") == "X")
+      slices[{event.at("pid"), event.at("tid")}].emplace_back(
+          event.at("ts"), event.at("ts").get<double>() + event.at("dur").get<double>());
+  std::map<int, std::pair<int, int>> flows;  // id -> starts, ends
+  std::map<int, double> counted;             // rank -> time of the last counter
+  for (const auto& event : trace.at("traceEvents")) {
+    const std::string phase = event.at("ph");
+    ASSERT_TRUE(phase == "X" || phase == "M" || phase == "s" || phase == "f" || phase == "C") << phase;
+    ASSERT_TRUE(event.at("pid").is_number_integer() && event.at("tid").is_number_integer());
+    if (phase == "M") continue;
+    const double time = event.at("ts");
+    EXPECT_GE(time, 0.0);
+    if (phase == "C") {
+      EXPECT_GE(time, counted[event.at("pid")]);
+      counted[event.at("pid")] = time;
+      for (const auto& value : event.at("args")) EXPECT_GE(value.get<double>(), 0.0);
+    } else if (phase != "X") {
+      ++(phase == "s" ? flows[event.at("id")].first : flows[event.at("id")].second);
+      int around = 0;
+      for (const auto& [begin, end] : slices[{event.at("pid"), event.at("tid")}]) around += begin <= time && time < end;
+      EXPECT_EQ(around, 1) << event;
+    }
+  }
+  EXPECT_EQ(flows.size(), 8u);
+  for (const auto& [id, ends] : flows) EXPECT_EQ(ends, std::make_pair(1, 1)) << id;
+  EXPECT_EQ(counted.size(), 2u);  // one rank of each stage
+}
+
 TEST(WriteTrace, RanksStreamsAndMemoryAreNamed) {
   std::set<std::string> names;
   const nlohmann::json trace = trace_of(small_simulation());

@@ -1,0 +1,42 @@
+// What a simulation tells beyond the profile: where the step hangs, what each part costs, how steps vary, what does not
+// fit.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/step_profile.h"
+#include "plan/units.h"
+
+namespace reckon {
+
+/// The step if one part were free.
+struct Saving {
+  std::string
+      component;  // "forward.attention", "tensor.all_gather", "all communication", "bubble", "overlap slow-down"
+  Seconds step;   // duration without it
+  Seconds saved;  // of the whole step's duration
+};
+
+/// The first allocation that does not fit.
+struct RefusedAllocation {
+  std::int64_t stage = 0, rank = 0, micro_batch = -1, layer = -1;  // micro_batch -1: what lives all the time
+  std::string op, category;
+  Seconds time;
+  Bytes asked, allocated, reserved, limit;
+};
+
+struct SimulationDetails {
+  std::int64_t events = 0, simulated_ranks = 0;
+  std::vector<TimeComponent> critical_path;  // largest first; empty when too large to keep
+  std::vector<Saving> savings;               // largest first; empty unless asked for
+  std::vector<Seconds> step_samples;         // sorted; one without jitter
+  std::optional<RefusedAllocation> out_of_memory;
+};
+
+/// Value below which a share of the sorted samples lies (nearest rank). Throws std::logic_error without samples.
+Seconds quantile(const std::vector<Seconds>& sorted, double share);
+
+}  // namespace reckon
