@@ -166,6 +166,8 @@ void add_run(Parser& parser) {
           CLI::CheckedTransformer(std::map<std::string, Backend>{
                                       {"threads", Backend::threads}, {"mpi", Backend::mpi}, {"nccl", Backend::nccl}})
               .description(""));
+  command->add_flag("--check-gradients", options->check_gradients,
+                    "After the last step, compare gradients with those of everything kept (gradients.json)");
   command->add_option("--resume", options->resume, "Folder of an earlier run whose last checkpoint to go on from");
 }
 

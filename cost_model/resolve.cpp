@@ -1,6 +1,7 @@
 // Fills what a plan leaves to the tool, one choice per function.
 #include <algorithm>
 
+#include "cost_model/budget_solver.h"
 #include "cost_model/memory.h"
 #include "cost_model/predict.h"
 #include "plan/layer_ops.h"
@@ -44,6 +45,7 @@ Plan resolve(const Plan& plan) {
   resolved.documents.placement = planned_placement(resolved);
   resolved.parallel.layers_per_stage = layers_per_virtual_stage(resolved);
   resolve_storage(resolved);
+  if (resolved.activations.method == ActivationMethod::optimal) return solve_budget(resolved, false).plan;
   resolve_recomputation(resolved);
   return resolved;
 }

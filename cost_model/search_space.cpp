@@ -48,6 +48,7 @@ void apply_storage(const StorageChoice& choice, ActivationSpec& activations) {
   if (!choice.format) return;
   activations.stored = *choice.format;
   activations.classes.clear();
+  activations.classes_by_stage.clear();
   for (const ActivationClass wide : kWide) activations.classes[wide] = {false, NumberFormat::bf16};
   for (const ActivationClass again : kRecomputed) activations.classes[again] = {true, NumberFormat::bf16};
 }

@@ -225,7 +225,7 @@ std::vector<StageWork> stage_works(const Plan& plan, const OpTimes& times) {
   std::shared_ptr<const std::vector<SectionWork>> sections;
   for (std::int64_t stage = 0; stage < plan.parallel.pipeline; ++stage) {
     // Stages differ only in the widths at which they store tensors.
-    if (!sections || !plan.activations.bits_by_stage.empty())
+    if (!sections || plan.activations.differs_by_stage())
       sections = std::make_shared<const std::vector<SectionWork>>(section_works(plan, links, times, weights, stage));
     StageWork work;
     work.sections = sections;

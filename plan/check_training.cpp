@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "plan/choices.h"
 #include "plan/layer_ops.h"
@@ -65,12 +66,49 @@ std::int64_t most_layers_of_a_stage(const Rules& rules) {
   return most;
 }
 
+/// Formats in which the plan stores activations below compute precision.
+std::set<NumberFormat> storage_formats(const ActivationSpec& activations) {
+  std::set<NumberFormat> formats{activations.stored};
+  for (const auto& [one, policy] : activations.classes)
+    if (!policy.recompute) formats.insert(policy.format);
+  for (const auto& [one, policies] : activations.classes_by_stage)
+    for (const ClassPolicy& policy : policies)
+      if (!policy.recompute) formats.insert(policy.format);
+  return formats;
+}
+
+void check_blocks(Rules& rules) {
+  const ActivationSpec& activations = rules.plan.activations;
+  const std::set<NumberFormat> formats = storage_formats(activations);
+  if (std::none_of(formats.begin(), formats.end(), is_block_scaled)) return;
+  if (activations.block % 8 != 0)
+    rules.broken("activations.block",
+                 fmt::format("a block of {} elements does not end on a whole byte in every format; legal: multiples of "
+                             "8, nearest {} and {}",
+                             activations.block, activations.block / 8 * 8, activations.block / 8 * 8 + 8));
+  const bool unsigned_scale = activations.scale == ScaleFormat::e8m0 || activations.scale == ScaleFormat::e4m3;
+  for (const NumberFormat format : formats)
+    if (is_affine(format) && unsigned_scale)
+      rules.broken("activations.scale",
+                   fmt::format("{} stores each block's minimum in the type of its scale, and {} has no negative "
+                               "numbers or too few; legal: bf16, fp32, or a symmetric format",
+                               name_of(format), name_of(activations.scale)));
+}
+
+void check_classes_by_stage(Rules& rules) {
+  for (const auto& [one, policies] : rules.plan.activations.classes_by_stage)
+    if (static_cast<std::int64_t>(policies.size()) != rules.parallel.pipeline)
+      rules.broken("activations.classes",
+                   fmt::format("classes.{} lists {} policies, but there are {} pipeline stages; legal: {} entries, or "
+                               "one for all",
+                               name_of(one), policies.size(), rules.parallel.pipeline, rules.parallel.pipeline));
+}
+
 void check_activations(Rules& rules) {
   const ActivationSpec& activations = rules.plan.activations;
   check_bits(rules, activations.bits_by_stage);
-  if (activations.method == ActivationMethod::optimal)
-    rules.broken("activations.method",
-                 "method optimal is not there yet: no solver decides classes and stages; legal: policy");
+  check_blocks(rules);
+  check_classes_by_stage(rules);
   if (!is_block_scaled(activations.stored) && activations.stored != tensor_format(rules.plan))
     rules.broken("activations.stored",
                  fmt::format("stored {} is neither block-scaled nor the format of computed tensors; legal: {}, or a "

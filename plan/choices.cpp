@@ -90,6 +90,12 @@ std::span<const Choice<ActivationMethod>> choices(ActivationMethod) {
   return kAll;
 }
 
+std::span<const Choice<Rounding>> choices(Rounding) {
+  static constexpr Choice<Rounding> kAll[] = {{Rounding::nearest_even, "nearest_even"},
+                                              {Rounding::stochastic, "stochastic"}};
+  return kAll;
+}
+
 std::span<const Choice<ScaleFormat>> choices(ScaleFormat) {
   static constexpr Choice<ScaleFormat> kAll[] = {{ScaleFormat::fp32, "fp32"},
                                                  {ScaleFormat::bf16, "bf16"},

@@ -33,6 +33,7 @@ std::span<const Choice<OptimizerKind>> choices(OptimizerKind);
 std::span<const Choice<LearningRateSchedule>> choices(LearningRateSchedule);
 std::span<const Choice<ActivationMethod>> choices(ActivationMethod);
 std::span<const Choice<ScaleFormat>> choices(ScaleFormat);
+std::span<const Choice<Rounding>> choices(Rounding);
 std::span<const Choice<Norm>> choices(Norm);
 std::span<const Choice<Activation>> choices(Activation);
 std::span<const Choice<Position>> choices(Position);

@@ -173,6 +173,9 @@ Bytes storage_pass_bytes(const OpList& list, const KeptSet& kept) {
 
 ClassPolicy class_policy(const Plan& plan, ActivationClass activation_class, int stage) {
   const ActivationSpec& activations = plan.activations;
+  if (const auto found = activations.classes_by_stage.find(activation_class);
+      found != activations.classes_by_stage.end())
+    return found->second.at(std::min(at(stage), found->second.size() - 1));
   if (const auto found = activations.classes.find(activation_class); found != activations.classes.end())
     return found->second;
   if (!is_block_scaled(activations.stored)) return {false, tensor_format(plan)};

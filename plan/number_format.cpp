@@ -14,35 +14,36 @@ struct FormatRow {
   int payload_bits;
   bool block_scaled;
   bool affine;
+  double relative_error;
 };
 
 constexpr std::array kFormats{
-    FormatRow{NumberFormat::fp64, "fp64", 64, false, false},
-    FormatRow{NumberFormat::fp32, "fp32", 32, false, false},
-    FormatRow{NumberFormat::bf16, "bf16", 16, false, false},
-    FormatRow{NumberFormat::fp16, "fp16", 16, false, false},
-    FormatRow{NumberFormat::fp8_e4m3, "fp8_e4m3", 8, true, false},
-    FormatRow{NumberFormat::fp8_e5m2, "fp8_e5m2", 8, true, false},
-    FormatRow{NumberFormat::int8, "int8", 8, true, false},
-    FormatRow{NumberFormat::int7, "int7", 7, true, false},
-    FormatRow{NumberFormat::int6, "int6", 6, true, false},
-    FormatRow{NumberFormat::int5, "int5", 5, true, false},
-    FormatRow{NumberFormat::int4, "int4", 4, true, false},
-    FormatRow{NumberFormat::int3, "int3", 3, true, false},
-    FormatRow{NumberFormat::int2, "int2", 2, true, false},
-    FormatRow{NumberFormat::uint8, "uint8", 8, true, true},
-    FormatRow{NumberFormat::uint7, "uint7", 7, true, true},
-    FormatRow{NumberFormat::uint6, "uint6", 6, true, true},
-    FormatRow{NumberFormat::uint5, "uint5", 5, true, true},
-    FormatRow{NumberFormat::uint4, "uint4", 4, true, true},
-    FormatRow{NumberFormat::uint3, "uint3", 3, true, true},
-    FormatRow{NumberFormat::uint2, "uint2", 2, true, true},
-    FormatRow{NumberFormat::fp6_e2m3, "fp6_e2m3", 6, true, false},
-    FormatRow{NumberFormat::fp6_e3m2, "fp6_e3m2", 6, true, false},
-    FormatRow{NumberFormat::fp4_e2m1, "fp4_e2m1", 4, true, false},
-    FormatRow{NumberFormat::nf4, "nf4", 4, true, false},
-    FormatRow{NumberFormat::mxfp4, "mxfp4", 4, true, false},
-    FormatRow{NumberFormat::nvfp4, "nvfp4", 4, true, false},
+    FormatRow{NumberFormat::fp64, "fp64", 64, false, false, 0},
+    FormatRow{NumberFormat::fp32, "fp32", 32, false, false, 0},
+    FormatRow{NumberFormat::bf16, "bf16", 16, false, false, 0.00166},
+    FormatRow{NumberFormat::fp16, "fp16", 16, false, false, 0.00021},
+    FormatRow{NumberFormat::fp8_e4m3, "fp8_e4m3", 8, true, false, 0.02578},
+    FormatRow{NumberFormat::fp8_e5m2, "fp8_e5m2", 8, true, false, 0.05131},
+    FormatRow{NumberFormat::int8, "int8", 8, true, false, 0.0065},
+    FormatRow{NumberFormat::int7, "int7", 7, true, false, 0.01308},
+    FormatRow{NumberFormat::int6, "int6", 6, true, false, 0.02654},
+    FormatRow{NumberFormat::int5, "int5", 5, true, false, 0.05479},
+    FormatRow{NumberFormat::int4, "int4", 4, true, false, 0.1174},
+    FormatRow{NumberFormat::int3, "int3", 3, true, false, 0.27414},
+    FormatRow{NumberFormat::int2, "int2", 2, true, false, 0.76777},
+    FormatRow{NumberFormat::uint8, "uint8", 8, true, true, 0.00593},
+    FormatRow{NumberFormat::uint7, "uint7", 7, true, true, 0.01189},
+    FormatRow{NumberFormat::uint6, "uint6", 6, true, true, 0.02388},
+    FormatRow{NumberFormat::uint5, "uint5", 5, true, true, 0.04842},
+    FormatRow{NumberFormat::uint4, "uint4", 4, true, true, 0.10004},
+    FormatRow{NumberFormat::uint3, "uint3", 3, true, true, 0.21428},
+    FormatRow{NumberFormat::uint2, "uint2", 2, true, true, 0.5017},
+    FormatRow{NumberFormat::fp6_e2m3, "fp6_e2m3", 6, true, false, 0.02653},
+    FormatRow{NumberFormat::fp6_e3m2, "fp6_e3m2", 6, true, false, 0.05131},
+    FormatRow{NumberFormat::fp4_e2m1, "fp4_e2m1", 4, true, false, 0.10904},
+    FormatRow{NumberFormat::nf4, "nf4", 4, true, false, 0.09567},
+    FormatRow{NumberFormat::mxfp4, "mxfp4", 4, true, false, 0.11505},
+    FormatRow{NumberFormat::nvfp4, "nvfp4", 4, true, false, 0.10025},
 };
 
 const FormatRow& row_of(NumberFormat format) {
@@ -101,6 +102,10 @@ bool is_block_scaled(NumberFormat format) {
 
 bool is_affine(NumberFormat format) {
   return row_of(format).affine;
+}
+
+double relative_error(NumberFormat format) {
+  return row_of(format).relative_error;
 }
 
 NumberFormat with_bits(NumberFormat format, int bits) {

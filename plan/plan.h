@@ -79,13 +79,20 @@ struct ClassPolicy {
 
 struct ActivationSpec {
   ActivationMethod method = ActivationMethod::policy;
-  NumberFormat stored = NumberFormat::bf16;        // fp32 compute: "compute precision" (see resolve)
-  std::map<ActivationClass, ClassPolicy> classes;  // overrides `stored`
+  double error_weight = 1.0;                 // optimal: step times that a normalized gradient error of 1 is worth
+  std::map<ActivationClass, double> errors;  // optimal: gradient error of a class in fp4_e2m1; missing = published
+  NumberFormat stored = NumberFormat::bf16;  // fp32 compute: "compute precision" (see resolve)
+  std::map<ActivationClass, ClassPolicy> classes;                        // overrides `stored`
+  std::map<ActivationClass, std::vector<ClassPolicy>> classes_by_stage;  // one policy a pipeline stage; over `classes`
   int block = 128;
   ScaleFormat scale = ScaleFormat::bf16;
+  Rounding rounding = Rounding::nearest_even;
   std::vector<int> bits_by_stage;  // empty = auto (AGoQ's rule) where `stored` is below 16 bits
   Recompute recompute = Recompute::none;
   std::vector<std::int64_t> recompute_layers;  // by stage; one entry = all stages; empty = auto
+
+  /// The same layer may be kept otherwise on another stage.
+  bool differs_by_stage() const { return !bits_by_stage.empty() || !classes_by_stage.empty(); }
 };
 
 struct GradientSpec {

@@ -137,6 +137,10 @@ void add_activations(std::vector<PlanKey>& keys) {
   keys.push_back(field(
       "activations.method", [](auto& p) -> auto& { return p.activations.method; },
       "policy: the keys below decide; optimal: the budget solver decides per class and stage."));
+  keys.push_back(field(
+      "activations.error_weight", [](auto& p) -> auto& { return p.activations.error_weight; }, kNotNegative,
+      "step times", "optimal: what a normalized gradient error of 1 is worth, in step times with everything kept."));
+  keys.push_back(activation_errors());
   PlanKey stored = format_field(
       "activations.stored", [](auto& p) -> auto& { return p.activations.stored; }, storage_formats(),
       "Format in which tensors kept for backward are stored.");
@@ -147,6 +151,9 @@ void add_activations(std::vector<PlanKey>& keys) {
       "Elements that share one scale in block-scaled formats."));
   keys.push_back(field(
       "activations.scale", [](auto& p) -> auto& { return p.activations.scale; }, "Format of the block scales."));
+  keys.push_back(field(
+      "activations.rounding", [](auto& p) -> auto& { return p.activations.rounding; },
+      "How kept tensors are rounded to a narrower format."));
   keys.push_back(list_or_auto(
       "activations.bits_by_stage", [](auto& p) -> auto& { return p.activations.bits_by_stage; }, {2, 16}, "bits",
       "Width of block-scaled kept tensors by pipeline stage; auto = more bits where fewer "

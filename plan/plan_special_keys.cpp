@@ -41,12 +41,39 @@ PlanKey reference(std::string path, YamlValue (*get)(const Plan&), std::string m
   return key;
 }
 
+namespace {
+
+ClassPolicy policy_of(const YamlValue& value) {
+  ClassPolicy policy;
+  policy.recompute = value.text == "recompute";
+  if (!policy.recompute) from_yaml(value, policy.format);
+  return policy;
+}
+
+YamlValue policy_text(const ClassPolicy& policy) {
+  return policy.recompute ? YamlValue::scalar("recompute") : to_yaml(policy.format);
+}
+
+/// One policy for all stages, or a list of one a stage.
+void set_class(ActivationClass one, const YamlValue& value, ActivationSpec& activations) {
+  activations.classes.erase(one);
+  activations.classes_by_stage.erase(one);
+  if (value.kind != YamlValue::Kind::sequence) {
+    activations.classes[one] = policy_of(value);
+    return;
+  }
+  if (value.items.empty()) refuse(value, "the list is empty; one format or 'recompute' a pipeline stage is needed");
+  for (const YamlValue& item : value.items) activations.classes_by_stage[one].push_back(policy_of(item));
+}
+
+}  // namespace
+
 /// Entries of a mapping written as a whole replace those of a preset; a single `activations.classes.gate` adds to them.
 PlanKey activation_classes() {
   PlanKey key =
       described("activations.classes", "",
                 "What happens to the kept tensors of one class, over `stored`: a number format, or `recompute` to "
-                "drop and recompute them.");
+                "drop and recompute them; a list gives each pipeline stage its own.");
   key.type = "mapping";
   std::vector<std::string> classes;
   for (const ActivationClass one : policy_classes()) classes.emplace_back(name_of(one));
@@ -58,20 +85,55 @@ PlanKey activation_classes() {
       YamlValue name = YamlValue::scalar(entry.key);
       name.line = entry.line, name.column = entry.column;
       if (std::find(classes.begin(), classes.end(), entry.key) == classes.end()) refuse_choice(name, classes);
-      ClassPolicy policy;
-      policy.recompute = entry.value.text == "recompute";
-      if (!policy.recompute) from_yaml(entry.value, policy.format);
-      plan.activations.classes[*activation_class(entry.key)] = policy;
+      set_class(*activation_class(entry.key), entry.value, plan.activations);
     }
   };
-  key.clear = [](Plan& plan) { plan.activations.classes.clear(); };
+  key.clear = [](Plan& plan) {
+    plan.activations.classes.clear();
+    plan.activations.classes_by_stage.clear();
+  };
+  key.get = [](const Plan& plan) {
+    const ActivationSpec& activations = plan.activations;
+    YamlValue mapping = YamlValue::mapping();
+    mapping.flow = activations.classes.empty() && activations.classes_by_stage.empty();
+    for (const auto& [one, policy] : activations.classes)
+      if (!activations.classes_by_stage.contains(one)) mapping.add(std::string(name_of(one)), policy_text(policy));
+    for (const auto& [one, policies] : activations.classes_by_stage) {
+      std::vector<YamlValue> list;
+      for (const ClassPolicy& policy : policies) list.push_back(policy_text(policy));
+      mapping.add(std::string(name_of(one)), YamlValue::sequence(std::move(list)));
+    }
+    return mapping;
+  };
+  return key;
+}
+
+PlanKey activation_errors() {
+  PlanKey key = described("activations.errors", "normalized L2 error",
+                          "optimal: gradient error that storing a class in fp4_e2m1 causes, as `run --check-gradients` "
+                          "measures it; classes left out have the published value.");
+  key.type = "mapping";
+  std::vector<std::string> classes;
+  for (const ActivationClass one : policy_classes()) classes.emplace_back(name_of(one));
+  key.allowed = "errors from 0";
+  key.set = [classes](const YamlValue& value, Plan& plan) {
+    if (value.kind != YamlValue::Kind::mapping)
+      refuse(value, "classes with errors (gate: 0.04) are needed, found " + describe(value));
+    for (const YamlEntry& entry : value.entries) {
+      YamlValue name = YamlValue::scalar(entry.key);
+      name.line = entry.line, name.column = entry.column;
+      if (std::find(classes.begin(), classes.end(), entry.key) == classes.end()) refuse_choice(name, classes);
+      double error = 0;
+      from_yaml(entry.value, error);
+      check_limits(entry.value, error, kNotNegative);
+      plan.activations.errors[*activation_class(entry.key)] = error;
+    }
+  };
+  key.clear = [](Plan& plan) { plan.activations.errors.clear(); };
   key.get = [](const Plan& plan) {
     YamlValue mapping = YamlValue::mapping();
-    mapping.flow = plan.activations.classes.empty();
-    for (const auto& [one, policy] : plan.activations.classes) {
-      mapping.add(std::string(name_of(one)),
-                  policy.recompute ? YamlValue::scalar("recompute") : to_yaml(policy.format));
-    }
+    mapping.flow = true;
+    for (const auto& [one, error] : plan.activations.errors) mapping.add(std::string(name_of(one)), to_yaml(error));
     return mapping;
   };
   return key;

@@ -13,6 +13,7 @@ PlanKey method();
 PlanKey reference(std::string path, YamlValue (*get)(const Plan&), std::string meaning);
 PlanKey sequence_length();
 PlanKey activation_classes();
+PlanKey activation_errors();
 PlanKey slow_ranks();
 PlanKey memory_limit();
 

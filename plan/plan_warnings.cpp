@@ -76,6 +76,9 @@ bool stores_blocks(const ActivationSpec& activations) {
   for (const auto& [one, policy] : activations.classes) {
     if (!policy.recompute && is_block_scaled(policy.format)) return true;
   }
+  for (const auto& [one, policies] : activations.classes_by_stage)
+    for (const ClassPolicy& policy : policies)
+      if (!policy.recompute && is_block_scaled(policy.format)) return true;
   return false;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/budget_result.h"
 #include "plan/plan.h"
 #include "plan/units.h"
 
@@ -82,6 +83,7 @@ struct StepProfile {
   PackingSummary packing;
   std::vector<std::string> assumptions;
   std::vector<std::string> warnings;
+  std::optional<BudgetResult> budget;  // where activations.method optimal was solved
 };
 
 }  // namespace reckon

@@ -10,6 +10,7 @@
 #include "plan/errors.h"
 #include "report/checked_json.h"
 #include "report/plan_json.h"
+#include "report/write_budget.h"
 
 namespace reckon {
 
@@ -262,6 +263,7 @@ std::string_view name_of(ProfileSource source) {
 std::string profile_json(const StepProfile& profile) {
   Json document = {{"schema", kSchema}};
   document.update(Writer::write(profile));
+  if (profile.budget) document["budget"] = budget_json(*profile.budget);
   return document.dump(1) + "\n";
 }
 

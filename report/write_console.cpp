@@ -7,6 +7,7 @@
 
 #include "report/format_quantity.h"
 #include "report/profile_json.h"
+#include "report/write_budget.h"
 
 namespace reckon {
 
@@ -221,9 +222,10 @@ std::string plan_summary(const StepProfile& profile) {
 }
 
 std::string profile_text(const StepProfile& profile, const TextStyle& style) {
-  return fmt::format("{}\n{}{}\n{}\n{}\n{}{}", plan_summary(profile), verdict_line(profile.verdict, style),
+  return fmt::format("{}\n{}{}\n{}\n{}\n{}{}{}", plan_summary(profile), verdict_line(profile.verdict, style),
                      step_lines(profile.step), stage_table(profile, style), time_table(profile, style),
-                     traffic_table(profile.traffic, style), assumption_lines(profile.assumptions, style));
+                     traffic_table(profile.traffic, style), assumption_lines(profile.assumptions, style),
+                     profile.budget ? "\n" + budget_text(*profile.budget, style) : "");
 }
 
 }  // namespace reckon

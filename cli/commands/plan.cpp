@@ -3,6 +3,7 @@
 #include "cli/load_checked_plan.h"
 #include "cli/nearest_fit.h"
 #include "cli/page_parts.h"
+#include "cost_model/budget_solver.h"
 #include "cost_model/estimate_op_times.h"
 #include "cost_model/predict.h"
 #include "report/profile_json.h"
@@ -11,9 +12,24 @@
 
 namespace reckon {
 
+namespace {
+
+/// With activations.method optimal, what the solver found goes with the prediction.
+StepProfile predicted_profile(const Plan& plan) {
+  if (plan.activations.method != ActivationMethod::optimal) return predict(resolve(plan));
+  Plan open = plan;
+  open.activations.method = ActivationMethod::policy;
+  SolvedBudget solved = solve_budget(resolve(open), true);
+  StepProfile profile = predict(solved.plan);
+  profile.budget = std::move(solved.result);
+  return profile;
+}
+
+}  // namespace
+
 ExitCode plan_command(const PlanOptions& options, const Output& output) {
   const Plan plan = load_checked_plan(options.plan, options.overrides, find_configs());
-  StepProfile profile = predict(resolve(plan));
+  StepProfile profile = predicted_profile(plan);
   find_nearest_fit(plan, profile);
   if (!options.html.empty()) {
     const OpTimes times = estimate_op_times(profile.plan);

@@ -26,6 +26,7 @@
 #include "report/profile_json.h"
 #include "report/write_console.h"
 #include "report/write_file.h"
+#include "report/write_gradient_check.h"
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/hugging_face_weights.h"
 #include "runtime/train/input/executable.h"
@@ -38,8 +39,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kResults[] = {"measured.json", "comparison.json", "simulated.json", "predicted.json",
-                                    "trace.json",    "report.html",     "error.json",     "simulated_trace.json"};
+constexpr const char* kResults[] = {"measured.json",  "comparison.json",      "simulated.json",
+                                    "predicted.json", "trace.json",           "report.html",
+                                    "error.json",     "simulated_trace.json", "gradients.json"};
 
 std::vector<std::string> overrides_of(const RunOptions& options) {
   std::vector<std::string> overrides = options.overrides;
@@ -79,6 +81,7 @@ std::vector<std::string> rank_command(const RunOptions& options, const Plan& pla
       require_rank_program("training"),  "train", "--plan", folder / "plan.yaml", "--out", folder, "--backend",
       name_of(backend_of(options, plan))};
   if (!from.checkpoint.empty()) command.insert(command.end(), {"--resume", from.checkpoint});
+  if (options.check_gradients) command.emplace_back("--check-gradients");
   if (::isatty(STDERR_FILENO)) command.emplace_back("--bar");  // a launcher gives ranks a pipe, so they cannot see it
   return command;
 }
@@ -129,10 +132,11 @@ void report_results(Predictions predictions, const fs::path& folder, const Confi
   add_comparison(predictions.report, {predictions.simulated, measured}, comparison);
   predictions.report.metrics = read_metrics(folder / "metrics.jsonl");
   write_file(folder / "report.html", report_page(predictions.report));
-  output.result(output.json()
-                    ? profile_json(measured)
-                    : fmt::format("\n{}\n{}\nreport: {}\n", plan_summary(measured),
-                                  comparison_text(comparison, output.style()), (folder / "report.html").string()));
+  std::string text = fmt::format("\n{}\n{}\n", plan_summary(measured), comparison_text(comparison, output.style()));
+  if (fs::exists(folder / "gradients.json"))
+    text += gradient_check_text(read_gradient_check(folder / "gradients.json"), output.style()) + "\n";
+  text += fmt::format("report: {}\n", (folder / "report.html").string());
+  output.result(output.json() ? profile_json(measured) : text);
 }
 
 void check_launcher(const LauncherPlace& place, const Plan& plan, const RunOptions& options) {
@@ -152,6 +156,10 @@ void check_run(const RunOptions& options, const Plan& plan) {
   if (backend_of(options, plan) == Backend::nccl)
     throw ConfigError(
         "the nccl backend is not in this build; --backend mpi or threads runs on this machine's processors");
+  if (options.check_gradients && plan.parallel.zero == 3)
+    throw ConfigError(
+        "--check-gradients compares on whole weights, which ZeRO-3 does not hold; check with parallel.zero=1, "
+        "activations are stored alike");
   require_executable(plan);
   const TokenStream readable(plan);
   if (options.resume.empty() && !plan.train.initial_weights.empty())

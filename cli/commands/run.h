@@ -18,6 +18,7 @@ struct RunOptions {
   std::optional<std::int64_t> steps;  // over train.steps of the plan
   std::string out;                    // folder of the run; empty = runs/PLAN-DATE
   std::optional<Backend> backend;     // empty = mpi where the plan's devices are CPUs, else nccl
+  bool check_gradients = false;       // compare the gradients of a step with those of everything kept
   std::string resume;                 // folder of an earlier run to go on from; empty = from the start
 };
 

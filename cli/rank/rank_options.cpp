@@ -42,6 +42,7 @@ RankOptions parse_rank_options(int argc, const char* const* argv) {
     else if (word == "--ranks") options.ranks = whole_number(word, value());
     else if (word == "--quick") options.quick = true;
     else if (word == "--untimed") options.untimed = true;
+    else if (word == "--check-gradients") options.check_gradients = true;
     else if (word == "--bar") options.bar = true;
     else if (!word.starts_with("-") && word.find('=') != std::string::npos) options.overrides.push_back(word);
     else throw ConfigError(fmt::format("reckon-rank {} does not know '{}'", options.command, word));

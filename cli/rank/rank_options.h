@@ -16,6 +16,7 @@ struct RankOptions {
   std::int64_t ranks = 0;   // calibrate: 0 = as the plan says, else all cores
   bool quick = false;
   bool untimed = false;                // train: without timing ops, to measure what that costs
+  bool check_gradients = false;        // train: after the last step
   bool bar = false;                    // train: draw a bar that moves, for a terminal
   std::vector<std::string> overrides;  // key=value
 };

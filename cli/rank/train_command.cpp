@@ -13,6 +13,7 @@
 #include "report/measured_trace.h"
 #include "report/profile_json.h"
 #include "report/write_file.h"
+#include "report/write_gradient_check.h"
 #include "runtime/checkpoint/checkpoint_manifest.h"
 #include "runtime/comm/make_communicator.h"
 #include "runtime/train/input/executable.h"
@@ -90,6 +91,10 @@ void train_command(const RankOptions& options, const std::function<void()>& befo
   TrainObserver observer;
   observer.times_ops = !options.untimed;
   observer.stop_requested = [] { return stop_signal != 0; };
+  if (options.check_gradients)
+    observer.on_gradient_check = [&options](const GradientCheck& check) {
+      write_file(options.out / "gradients.json", gradient_check_json(check));
+    };
   const CommunicatorOptions communication{plan.train.timeout, true, tell_failure};
   before_ranks_start();
   run_ranks(options.backend, static_cast<int>(plan.world_size()), communication, [&](Communicator& world) {

@@ -4,6 +4,7 @@
 #include "runtime/quant/block_kernels.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -134,30 +135,116 @@ template <class Value, class Length>
   const auto bits = static_cast<std::int32_t>(bits_of(value));
   return bits ^ ((bits >> 31) & 0x7fffffff);
 }
+[[gnu::always_inline]] inline std::int16_t ordered_bits(Bf16Bits value) {
+  const auto bits = static_cast<std::int16_t>(value);
+  return static_cast<std::int16_t>(bits ^ ((bits >> 15) & 0x7fff));
+}
+[[gnu::always_inline]] inline float number_of(std::int16_t ordered) {
+  return float_of_bf16(static_cast<Bf16Bits>(ordered ^ ((ordered >> 15) & 0x7fff)));
+}
 [[gnu::always_inline]] inline float number_of(std::int32_t ordered) {
   return float_of(static_cast<std::uint32_t>(ordered ^ ((ordered >> 31) & 0x7fffffff)));
 }
 
 template <class Value>
-[[gnu::always_inline]] inline void find_ranges(const Value* values, std::int64_t count, int block, bool affine,
-                                               BlockRange* ranges) {
+[[gnu::always_inline]] inline void find_magnitudes(const Value* values, std::int64_t count, int block,
+                                                   BlockRange* ranges) {
   for_blocks<true>(
       count, block, [&](std::int64_t index, std::int64_t start, auto length) __attribute__((always_inline)) {
         ranges[index] = {largest_magnitude(values + start, length), 0.0f, 0.0f};
       });
-  if (!affine) return;
+}
+
+/// The largest magnitude is that of the lowest or of the highest: what is not a number lies beyond both infinities.
+template <class Value>
+[[gnu::always_inline]] inline void find_ends(const Value* values, std::int64_t count, int block, BlockRange* ranges) {
   for_blocks<false>(
       count, block, [&](std::int64_t index, std::int64_t start, auto length) __attribute__((always_inline)) {
-        std::int32_t lowest = std::numeric_limits<std::int32_t>::max();
-        std::int32_t highest = std::numeric_limits<std::int32_t>::min();
+        using Ordered = decltype(ordered_bits(values[0]));
+        Ordered lowest = std::numeric_limits<Ordered>::max(), highest = std::numeric_limits<Ordered>::min();
         for (std::int64_t i = 0; i < length; ++i) {
-          const std::int32_t ordered = ordered_bits(load(values[start + i]));
+          const Ordered ordered = ordered_bits(values[start + i]);
           lowest = ordered < lowest ? ordered : lowest;
           highest = highest < ordered ? ordered : highest;
         }
-        ranges[index].lowest = number_of(lowest);
-        ranges[index].highest = number_of(highest);
+        const float low = number_of(lowest), high = number_of(highest);
+        const std::uint32_t below = bits_of(low) & kMagnitude, above = bits_of(high) & kMagnitude;
+        ranges[index] = {below < above ? above : below, low, high};
       });
+}
+
+template <class Value>
+[[gnu::always_inline]] inline void find_ranges(const Value* values, std::int64_t count, int block, bool affine,
+                                               BlockRange* ranges) {
+  if (affine) find_ends(values, count, block, ranges);
+  else find_magnitudes(values, count, block, ranges);
+}
+
+// NF4 has no arithmetic, only levels: they are looked up eight at a time by a permutation of two registers, which every
+// instruction set from AVX2 on has.
+using Floats8 = float __attribute__((vector_size(32)));
+using Ints8 = std::int32_t __attribute__((vector_size(32)));
+using Codes8 = std::uint8_t __attribute__((vector_size(8)));
+using Halves8 = Bf16Bits __attribute__((vector_size(16)));
+
+struct Nf4Tables {
+  alignas(32) float levels[16], thresholds[16];
+};
+constexpr Nf4Tables nf4_tables() {
+  Nf4Tables tables{};
+  for (std::uint32_t code = 0; code < 16; ++code) {
+    tables.levels[code] = NormalFloat4::level(code);
+    tables.thresholds[code] = code == 0 ? 0.0f : NormalFloat4::threshold(code);
+  }
+  return tables;
+}
+constexpr Nf4Tables kNf4 = nf4_tables();
+
+[[gnu::always_inline]] inline void load_eight(const float* from, Floats8& values) {
+  std::memcpy(&values, from, sizeof(values));
+}
+[[gnu::always_inline]] inline void load_eight(const Bf16Bits* from, Floats8& values) {
+  Halves8 halves;
+  std::memcpy(&halves, from, sizeof(halves));
+  const Ints8 bits = __builtin_convertvector(halves, Ints8) << 16;
+  std::memcpy(&values, &bits, sizeof(values));
+}
+
+/// As NormalFloat4::encode of value * inverse, to nearest.
+template <class Value>
+[[gnu::always_inline]] inline void encode_nf4(const Value* from, std::int64_t length, float inverse, std::uint8_t* to) {
+  Floats8 low, high;
+  std::memcpy(&low, kNf4.thresholds, sizeof(low));
+  std::memcpy(&high, kNf4.thresholds + 8, sizeof(high));
+  const float middle = kNf4.thresholds[8];
+  std::int64_t i = 0;
+  for (; i + 8 <= length; i += 8) {
+    Floats8 value;
+    load_eight(from + i, value);
+    value = value * inverse;
+    Ints8 code = (value > middle) & 8;
+    code |= (value > __builtin_shuffle(low, high, code | 4)) & 4;
+    code |= (value > __builtin_shuffle(low, high, code | 2)) & 2;
+    code |= (value > __builtin_shuffle(low, high, code | 1)) & 1;
+    const Codes8 codes = __builtin_convertvector(code, Codes8);
+    std::memcpy(to + i, &codes, sizeof(codes));
+  }
+  for (; i < length; ++i)
+    to[i] = static_cast<std::uint8_t>(NormalFloat4::encode(load(from[i]) * inverse, NearestEven{}));
+}
+
+[[gnu::always_inline]] inline void decode_nf4(const std::uint8_t* codes, std::int64_t length, float scale, float* out) {
+  Floats8 low, high;
+  std::memcpy(&low, kNf4.levels, sizeof(low));
+  std::memcpy(&high, kNf4.levels + 8, sizeof(high));
+  std::int64_t i = 0;
+  for (; i + 8 <= length; i += 8) {
+    Codes8 eight;
+    std::memcpy(&eight, codes + i, sizeof(eight));
+    const Floats8 value = __builtin_shuffle(low, high, __builtin_convertvector(eight, Ints8)) * scale;
+    std::memcpy(out + i, &value, sizeof(value));
+  }
+  for (; i < length; ++i) out[i] = NormalFloat4::level(codes[i]) * scale;
 }
 
 template <class Value>
@@ -185,6 +272,8 @@ template <class Value>
               if (scale.inverse == 0.0f) {  // also where values are not finite: all codes are those of zero
                 for (std::int64_t i = 0; i < length; ++i)
                   to[i] = static_cast<std::uint8_t>(Format::encode(0.0f, NearestEven{}));
+              } else if (std::is_same_v<Format, NormalFloat4> && rounding.rounding == Rounding::nearest_even) {
+                encode_nf4(from, length, scale.inverse, to);
               } else if (rounding.rounding == Rounding::nearest_even) {
                 for (std::int64_t i = 0; i < length; ++i)
                   to[i] = static_cast<std::uint8_t>(encode_scaled<Format>(load(from[i]), scale, NearestEven{}));
@@ -226,6 +315,32 @@ RECKON_CPU_CLONES std::uint32_t largest_finite(const Bf16Bits* values, std::int6
   return find_largest_finite(values, count);
 }
 
+/// The same steps as block_scale, without branches. Blocks that may need its other steps (not finite, next to zero,
+/// next to the largest number) are left to it.
+RECKON_CPU_CLONES void e4m3_scales_of_fp4(const BlockRange* ranges, std::int64_t blocks, float factor,
+                                          BlockScale* scales) {
+  constexpr std::uint32_t kPlentyOfRoom = (125u + 127u) << 23;  // 2^125
+  std::array<std::uint32_t, kRunBlocks> largest, code;
+  std::array<float, kRunBlocks> needed, scale, inverse;
+  const auto count = static_cast<std::size_t>(blocks);
+  for (std::size_t i = 0; i < count; ++i) largest[i] = ranges[i].largest_magnitude;
+  for (std::size_t i = 0; i < count; ++i) {
+    const float ideal = float_of(largest[i]) / Fp4E2M1::kLargest;
+    needed[i] = ideal / factor;
+    const std::uint32_t nearest = Fp8E4M3::encode(needed[i], NearestEven{});  // saturates
+    const bool too_small = (Fp8E4M3::decode(nearest) < needed[i]) & (nearest < 0x7eu);
+    code[i] = nearest + (too_small ? 1u : 0u);
+    scale[i] = Fp8E4M3::decode(code[i]) * factor;
+    const float reciprocal = 1.0f / scale[i];
+    inverse[i] = bits_of(scale[i]) < kSmallestNormal ? 0.0f : reciprocal;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (largest[i] < kPlentyOfRoom && needed[i] >= power_of_two(-126))
+      scales[i] = {code[i], 0, scale[i], 0.0f, inverse[i]};
+    else scales[i] = block_scale<Fp4E2M1>(ranges[i], ScaleType::e4m3, factor);
+  }
+}
+
 RECKON_CPU_CLONES void encode_run(NumberFormat format, const float* values, std::int64_t count, int block,
                                   const BlockScale* scales, RunRounding rounding, std::uint8_t* codes) {
   encode(format, values, count, block, scales, rounding, codes);
@@ -244,6 +359,7 @@ RECKON_CPU_CLONES void decode_run(NumberFormat format, const std::uint8_t* codes
         for_blocks<std::is_same_v<Format, Fp4E2M1>>(
             count, block, [&](std::int64_t index, std::int64_t start, auto length) __attribute__((always_inline)) {
               const float scale = scales[index], minimum = Format::kAffine ? minimums[index] : 0.0f;
+              if (std::is_same_v<Format, NormalFloat4>) return decode_nf4(codes + start, length, scale, out + start);
               for (std::int64_t i = 0; i < length; ++i)
                 out[start + i] = decode_element<Format>(codes[start + i], scale, minimum);
             });

@@ -27,6 +27,9 @@ void ranges_of(const Bf16Bits* values, std::int64_t count, int block, bool affin
 std::uint32_t largest_finite(const float* values, std::int64_t count);
 std::uint32_t largest_finite(const Bf16Bits* values, std::int64_t count);
 
+/// Scales of NVFP4's blocks, whose sixteen elements do not pay for a scale made one by one; as quant::block_scale.
+void e4m3_scales_of_fp4(const quant::BlockRange* ranges, std::int64_t blocks, float factor, quant::BlockScale* scales);
+
 /// How a run is rounded; `first` is the index of values[0] for random numbers.
 struct RunRounding {
   Rounding rounding = Rounding::nearest_even;

@@ -210,8 +210,8 @@ struct NormalFloat4 {
     return upper % 2 == 0 ? float_of(next_below) : middle;
   }
 
-  // Lookup and search as choices between constants, bit by bit from the top: vectorises, and needs no table on a
-  // device.
+  // Lookup and search as choices between constants, bit by bit from the top, which needs no table on a device. (The
+  // loops over runs have their own lookup, block_kernels.cpp.)
   template <std::uint32_t Bit = 8, std::uint32_t Known = 0>
   RECKON_HOST_DEVICE static constexpr float decode(std::uint32_t code) {
     if constexpr (Bit == 0) {

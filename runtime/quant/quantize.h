@@ -15,8 +15,6 @@
 
 namespace reckon {
 
-enum class Rounding { nearest_even, stochastic };
-
 struct QuantizeOptions {
   Rounding rounding = Rounding::nearest_even;
   std::uint64_t seed = 0;        // stochastic: element i uses random number (seed, first_index + i)
@@ -42,6 +40,15 @@ QuantizedLayout quantized_layout(Storage storage, std::int64_t elements);
 void quantize(std::span<const float> values, Storage storage, const QuantizeOptions& options, std::span<std::byte> out);
 void quantize(std::span<const Bf16Bits> values, Storage storage, const QuantizeOptions& options,
               std::span<std::byte> out);
+
+/// Rows that lie `stride` values apart, as a tensor of rows * width elements, row by row: a part of a fused buffer.
+template <class Value>
+struct StridedRows {
+  const Value* values = nullptr;
+  std::int64_t rows = 0, width = 0, stride = 0;
+};
+void quantize(StridedRows<float> values, Storage storage, const QuantizeOptions& options, std::span<std::byte> out);
+void quantize(StridedRows<Bf16Bits> values, Storage storage, const QuantizeOptions& options, std::span<std::byte> out);
 
 void dequantize(std::span<const std::byte> bytes, Storage storage, std::span<float> values);
 /// Rounded to nearest even.

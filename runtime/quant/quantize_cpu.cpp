@@ -39,8 +39,23 @@ void store_scales(std::byte* table, ScaleType type, std::int64_t first, std::int
   });
 }
 
+/// What each byte stands for as an E4M3 scale.
+const std::array<float, 256>& e4m3_scales() {
+  static const std::array<float, 256> scales = [] {
+    std::array<float, 256> all{};
+    for (std::uint32_t bits = 0; bits < 256; ++bits) all[bits] = quant::decode_scale(ScaleType::e4m3, bits);
+    return all;
+  }();
+  return scales;
+}
+
 void load_scales(const std::byte* table, ScaleType type, std::int64_t first, std::int64_t count, float factor,
                  float* scales) {
+  if (type == ScaleType::e4m3) {
+    const std::array<float, 256>& known = e4m3_scales();
+    for (std::int64_t i = 0; i < count; ++i) scales[i] = known[static_cast<std::size_t>(table[first + i])] * factor;
+    return;
+  }
   with_scale_bits(type, [&](auto word) {
     for (std::int64_t i = 0; i < count; ++i) {
       std::memcpy(&word, table + (first + i) * static_cast<std::int64_t>(sizeof(word)), sizeof(word));
@@ -54,6 +69,7 @@ void scales_of(const BlockRange* ranges, std::int64_t blocks, Storage storage, f
     for (std::int64_t i = 0; i < blocks; ++i) scales[i] = quant::microscaling_block_scale(ranges[i]);
     return;
   }
+  if (storage.format == NumberFormat::nvfp4) return e4m3_scales_of_fp4(ranges, blocks, factor, scales);
   quant::with_format(storage.format, [&](auto format) {
     for (std::int64_t i = 0; i < blocks; ++i)
       scales[i] = quant::block_scale<decltype(format)>(ranges[i], quant::scale_type(storage.scale), factor);
@@ -74,10 +90,43 @@ void for_runs(const QuantizedLayout& layout, Storage storage, std::int64_t eleme
   }
 }
 
+/// Values that lie side by side.
 template <class Value>
-float tensor_scale(const Value* values, Storage storage, std::int64_t elements, std::byte* out) {
-  if (storage.format != NumberFormat::nvfp4 || elements == 0) return 1.0f;
-  const float scale = quant::tensor_scale_of(quant::float_of(largest_finite(values, elements)));
+struct Dense {
+  std::span<const Value> values;
+
+  std::int64_t elements() const { return static_cast<std::int64_t>(values.size()); }
+  const Value* run(std::int64_t start, std::int64_t, Value*) const { return values.data() + start; }
+  std::uint32_t largest() const { return largest_finite(values.data(), elements()); }
+};
+
+/// Rows apart: a run is copied together first.
+template <class Value>
+struct Rows {
+  StridedRows<Value> from;
+
+  std::int64_t elements() const { return from.rows * from.width; }
+  const Value* run(std::int64_t start, std::int64_t count, Value* buffer) const {
+    std::int64_t row = start / from.width, column = start % from.width;
+    for (std::int64_t copied = 0; copied < count; ++row, column = 0) {
+      const std::int64_t length = std::min(from.width - column, count - copied);
+      std::copy_n(from.values + row * from.stride + column, length, buffer + copied);
+      copied += length;
+    }
+    return buffer;
+  }
+  std::uint32_t largest() const {
+    std::uint32_t largest = 0;
+    for (std::int64_t row = 0; row < from.rows; ++row)
+      largest = std::max(largest, largest_finite(from.values + row * from.stride, from.width));
+    return largest;
+  }
+};
+
+template <class Source>
+float tensor_scale(const Source& source, Storage storage, std::byte* out) {
+  if (storage.format != NumberFormat::nvfp4 || source.elements() == 0) return 1.0f;
+  const float scale = quant::tensor_scale_of(quant::float_of(source.largest()));
   std::memcpy(out, &scale, sizeof(scale));
   return scale;
 }
@@ -89,21 +138,22 @@ Storage checked(Storage storage, std::size_t elements, std::size_t bytes) {
   return with_fixed_blocks(storage);
 }
 
-template <class Value>
-void quantize_tensor(std::span<const Value> values, Storage requested, const QuantizeOptions& options,
+template <class Value, class Source>
+void quantize_tensor(const Source& source, Storage requested, const QuantizeOptions& options,
                      std::span<std::byte> out) {
-  const Storage storage = checked(requested, values.size(), out.size());
-  const auto elements = static_cast<std::int64_t>(values.size());
+  const std::int64_t elements = source.elements();
+  const Storage storage = checked(requested, static_cast<std::size_t>(elements), out.size());
   const QuantizedLayout layout = quantized_layout(storage, elements);
   const ScaleType type = quant::scale_type(storage.scale);
   const int bits = payload_bits(storage.format);
   const bool affine = is_affine(storage.format);
-  const float factor = tensor_scale(values.data(), storage, elements, out.data() + layout.tensor_scale);
+  const float factor = tensor_scale(source, storage, out.data() + layout.tensor_scale);
   Codes codes;
+  std::array<Value, kRun> together;
   std::array<BlockRange, kRunBlocks> ranges;
   std::array<BlockScale, kRunBlocks> scales;
   for_runs(layout, storage, elements, [&](const Run& run) {
-    const Value* from = values.data() + run.start;
+    const Value* from = source.run(run.start, run.count, together.data());
     ranges_of(from, run.count, storage.block, affine, ranges.data());
     scales_of(ranges.data(), run.blocks, storage, factor, scales.data());
     store_scales(out.data() + layout.scales, type, run.first_block, run.blocks,
@@ -148,12 +198,20 @@ void dequantize_tensor(std::span<const std::byte> bytes, Storage requested, std:
 
 void quantize(std::span<const float> values, Storage storage, const QuantizeOptions& options,
               std::span<std::byte> out) {
-  quantize_tensor(values, storage, options, out);
+  quantize_tensor<float>(Dense<float>{values}, storage, options, out);
 }
 
 void quantize(std::span<const Bf16Bits> values, Storage storage, const QuantizeOptions& options,
               std::span<std::byte> out) {
-  quantize_tensor(values, storage, options, out);
+  quantize_tensor<Bf16Bits>(Dense<Bf16Bits>{values}, storage, options, out);
+}
+
+void quantize(StridedRows<float> values, Storage storage, const QuantizeOptions& options, std::span<std::byte> out) {
+  quantize_tensor<float>(Rows<float>{values}, storage, options, out);
+}
+
+void quantize(StridedRows<Bf16Bits> values, Storage storage, const QuantizeOptions& options, std::span<std::byte> out) {
+  quantize_tensor<Bf16Bits>(Rows<Bf16Bits>{values}, storage, options, out);
 }
 
 void dequantize(std::span<const std::byte> bytes, Storage storage, std::span<float> values) {

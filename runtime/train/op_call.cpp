@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "runtime/train/counting_allocator.h"
@@ -9,6 +10,26 @@
 #include "runtime/train/ops/dispatch.h"
 
 namespace reckon {
+namespace {
+
+/// Elements of the parts before `part` in its whole: they lie side by side in the order in which the op that makes the
+/// whole lists them; an op in place leaves them where they are.
+std::int64_t elements_before(const OpList& list, int part) {
+  const int owner = list.tensors[static_cast<std::size_t>(part)].storage_of;
+  for (const Op& op : list.ops) {
+    const auto found = std::find(op.outputs.begin(), op.outputs.end(), part);
+    if (found == op.outputs.end()) continue;
+    if (op.outputs.front() != owner)
+      return elements_before(list, op.inputs[static_cast<std::size_t>(found - op.outputs.begin())]);
+    std::int64_t before = 0;
+    for (auto other = op.outputs.begin() + 1; other != found; ++other)
+      before += list.tensors[static_cast<std::size_t>(*other)].elements;
+    return before;
+  }
+  throw std::logic_error("no op makes this part");
+}
+
+}  // namespace
 
 const at::Tensor& OpCall::make_output(std::size_t i, std::int64_t rows, std::int64_t width) {
   const std::size_t tensor = index(op.outputs[i]);
@@ -47,9 +68,10 @@ at::Tensor OpCall::input_gradient_part(std::size_t i) {
   const int owner = list.tensors[part].storage_of;
   if (owner < 0) throw std::logic_error("this input is a whole buffer");
   const at::Tensor& value = values[part];
+  const std::int64_t rows = value.size(0), width = list.tensors[index(owner)].elements / rows;
   at::Tensor& whole = gradients[index(owner)];
-  if (!whole.defined()) whole = at::empty({list.tensors[index(owner)].elements}, value.options());
-  gradients[part] = whole.as_strided(value.sizes(), value.strides(), value.storage_offset());
+  if (!whole.defined()) whole = at::empty({rows, width}, value.options());
+  gradients[part] = whole.view({rows, width}).narrow(1, elements_before(list, op.inputs[i]) / rows, value.size(1));
   return gradients[part];
 }
 

@@ -107,32 +107,30 @@ void attention_backward_op(OpCall& call) {
                      call.model.batch_rows(), call.model.shape.head_dim, query, key, value);
 }
 
-/// The whole buffer that the activation reads: gate and up are its halves.
-at::Tensor first_product(const OpCall& call) {
-  const auto first = static_cast<std::size_t>(call.op.inputs[0]);
-  const int owner = call.list.tensors[first].storage_of;
-  return owner < 0 ? call.values[first] : call.values[static_cast<std::size_t>(owner)];
+/// The second input of a gated activation; undefined for a plain one.
+at::Tensor up_of(const OpCall& call) {
+  return call.model.plan.model.gated_ffn ? call.input(1) : at::Tensor();
 }
 
 void activation_forward_op(OpCall& call) {
-  const ModelSpec& spec = call.model.plan.model;
-  const at::Tensor x = first_product(call);
-  activation_forward(spec.activation, spec.gated_ffn, x,
-                     call.make_output(0, x.size(0), x.size(1) / (spec.gated_ffn ? 2 : 1)));
+  const at::Tensor& gate = call.input(0);
+  activation_forward(call.model.plan.model.activation, gate, up_of(call),
+                     call.make_output(0, gate.size(0), gate.size(1)));
 }
 
 void activation_backward_op(OpCall& call) {
-  const ModelSpec& spec = call.model.plan.model;
-  const at::Tensor x = first_product(call);
-  if (!spec.gated_ffn) {
-    const at::Tensor dx = call.temporary(x.size(0), x.size(1));
-    activation_backward(spec.activation, false, call.output_gradient(), x, dx);
+  const Activation activation = call.model.plan.model.activation;
+  const at::Tensor& gate = call.input(0);
+  if (!call.model.plan.model.gated_ffn) {
+    const at::Tensor dx = call.temporary(gate.size(0), gate.size(1));
+    activation_backward(activation, call.output_gradient(), gate, {}, dx);
     call.add_input_gradient(0, dx);
     return;
   }
-  const at::Tensor gate = call.input_gradient_part(0);
+  const at::Tensor gate_gradient = call.input_gradient_part(0);
   call.input_gradient_part(1);
-  activation_backward(spec.activation, true, call.output_gradient(), x, gate.as_strided(x.sizes(), x.strides(), 0));
+  const at::Tensor both = gate_gradient.as_strided({gate.size(0), 2 * gate.size(1)}, gate_gradient.strides(), 0);
+  activation_backward(activation, call.output_gradient(), gate, call.input(1), both);
 }
 
 void residual_forward(OpCall& call) {

@@ -25,6 +25,7 @@ at::ScalarType scalar_type(NumberFormat format) {
     case NumberFormat::fp64: return at::kDouble;
     case NumberFormat::fp32: return at::kFloat;
     case NumberFormat::bf16: return at::kBFloat16;
+    case NumberFormat::fp16: return at::kHalf;
     default: throw std::logic_error("no torch type for this format");
   }
 }

@@ -16,7 +16,7 @@
 
 namespace reckon {
 
-/// torch type of a plain format (fp64, fp32, bf16).
+/// torch type of a plain format (fp64, fp32, bf16, fp16).
 at::ScalarType scalar_type(NumberFormat format);
 
 struct RankModel {

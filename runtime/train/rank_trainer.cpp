@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "plan/errors.h"
+#include "plan/split_mix.h"
 #include "runtime/train/memory_account.h"
 #include "runtime/train/ops/dispatch.h"
 
@@ -60,6 +61,8 @@ MicroBatch RankTrainer::make_batch(std::int64_t step, int micro_batch) const {
   }
   batch.positions = positions_;
   batch.loss_scale = 1.0 / tokens_of_step(plan_);
+  batch.rounding_seed = split_mix(split_mix(plan_.train.seed) + static_cast<std::uint64_t>(step)) +
+                        static_cast<std::uint64_t>(micro_batch * plan_.parallel.data + groups_.coordinates.data);
   std::vector<std::int32_t> row(static_cast<std::size_t>(length + 1));
   for (std::int64_t r = 0; r < rows; ++r) {
     const std::int64_t sample = (micro_batch * plan_.parallel.data + groups_.coordinates.data) * rows + r;

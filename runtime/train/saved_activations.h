@@ -1,23 +1,19 @@
-// The tensors that one section keeps from the forward to the backward pass of one micro-batch, by index of its op list.
+// What one section keeps from the forward to the backward pass of one micro-batch: tensors as they were computed, and
+// tensors encoded in fewer bits, by index of the op list.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
-#include <utility>
+#include <map>
 #include <vector>
+
+#include "runtime/train/encoded_tensor.h"
 
 namespace reckon {
 
-class SavedActivations {
- public:
-  /// Keeps the tensors that are defined.
-  void keep(std::vector<at::Tensor> tensors) { tensors_ = std::move(tensors); }
-  /// Hands them back; the store is empty afterwards.
-  std::vector<at::Tensor> take() { return std::exchange(tensors_, {}); }
-  bool empty() const { return tensors_.empty(); }
-
- private:
-  std::vector<at::Tensor> tensors_;
+struct SavedActivations {
+  std::vector<at::Tensor> values;        // by tensor; undefined = not kept
+  std::map<int, EncodedTensor> encoded;  // by storage name (plan/kept_tensors.h)
 };
 
 }  // namespace reckon

@@ -3,6 +3,7 @@
 #include <ctime>
 #include <vector>
 
+#include "runtime/train/check_gradients.h"
 #include "runtime/train/checkpointing.h"
 #include "runtime/train/clock_offset.h"
 #include "runtime/train/exchange_traces.h"
@@ -25,6 +26,15 @@ double thread_cpu_seconds() {
 bool saves_after(const Plan& plan, std::int64_t step) {
   const std::int64_t every = plan.train.checkpoint_every;
   return every > 0 && (step % every == 0 || step == plan.train.steps);
+}
+
+/// With the weights that the run has come to. Its tensors are no part of the run's memory.
+void run_gradient_check(const Plan& plan, Communicator& world, const TokenStream& tokens, RankTrainer& trainer,
+                        std::int64_t step, const TrainObserver& observer) {
+  MemoryAccount unlimited;
+  const AccountScope scope(unlimited);
+  const GradientCheck check = check_gradients(plan, world, tokens, trainer.parameters(), step);
+  if (world.rank() == 0) observer.on_gradient_check(check);
 }
 
 }  // namespace
@@ -74,6 +84,7 @@ TrainResult train(const Plan& plan, Communicator& world, const TokenStream& toke
   trace.stage = trainer.groups().coordinates.pipeline;
   const std::vector<RankTrace> traces = exchange_traces(world, trace, offset);
   if (world.rank() == 0) observer.on_trace(traces);
+  if (observer.on_gradient_check) run_gradient_check(plan, world, tokens, trainer, done, observer);
   const RankReport report = rank_report(trainer, world.rank(), account, timed, done - start);
   return {measured_profile(plan, exchange_reports(world, report), seconds), done};
 }

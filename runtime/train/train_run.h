@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "plan/gradient_check.h"
 #include "plan/plan.h"
 #include "plan/rank_trace.h"
 #include "plan/step_profile.h"
@@ -30,6 +31,8 @@ struct TrainObserver {
   std::function<void(const StepMetrics&)> on_step = [](const StepMetrics&) {};  // called on rank 0
   std::function<void()> before_checkpoint = [] {};              // on rank 0: makes durable what on_step has told
   std::function<bool()> stop_requested = [] { return false; };  // any rank's wish ends the run for all
+  /// Set on all ranks or on none: called on rank 0 after the last step.
+  std::function<void(const GradientCheck&)> on_gradient_check;
 };
 
 /// Where a run keeps its state, the same on all ranks.

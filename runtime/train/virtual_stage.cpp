@@ -53,7 +53,7 @@ VirtualStage::VirtualStage(const RankModel& model, const ParameterStore& store, 
     const auto list = lists.get(section, recompute);
     std::vector<OpPlaces> places = store.op_places(list->list, layer);
     SectionUnits units = section_units(store.layout(), layer, places);
-    parts_.push_back({SectionRun(model, list), std::move(places), std::move(units)});
+    parts_.push_back({SectionRunner(model, list, layer), std::move(places), std::move(units)});
     if (!buffers_are_whole_) return;
     Part& part = parts_.back();
     part.run.bind(op_parameters(part.places, weights_of(part).windows(), gradients_.open(part.units)));

@@ -34,7 +34,7 @@ class VirtualStage {
 
  private:
   struct Part {
-    SectionRun run;
+    SectionRunner run;
     std::vector<OpPlaces> places;
     SectionUnits units;
   };

@@ -335,9 +335,10 @@ TEST(CheckPlan, TenThousandRandomPlansAreLegalOrRefusedWithASentence) {
   EXPECT_GT(legal, 300);  // the rest of the test means something
 }
 
-TEST(CheckPlan, MethodOptimalIsRefusedWhileThereIsNoSolver) {
-  expect_has(broken({"activations.method=optimal"}), "method optimal is not there yet");
-  EXPECT_EQ(broken_key({"activations.method=optimal"}), "activations.method");
+TEST(CheckPlan, ClassesByStageNeedAPolicyForEveryStage) {
+  EXPECT_EQ(broken_key({"activations.classes.gate=[int4, int5, int6]"}), "activations.classes");
+  expect_has(broken({"activations.stored=uint4", "activations.scale=e8m0"}), "legal: bf16, fp32");
+  expect_has(broken({"activations.stored=int4", "activations.block=20"}), "nearest 16 and 24");
 }
 
 TEST(CheckPlan, UnscaledStorageIsTheFormatOfComputedTensors) {

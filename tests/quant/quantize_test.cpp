@@ -395,5 +395,34 @@ TEST(CheckStorage, RefusesWhatCannotBeExecuted) {
   EXPECT_THROW(quantize(values, Storage{NumberFormat::int4}, {}, bytes), std::logic_error);
 }
 
+// Of 2^18 normal numbers the mean square error varies by 0.3 % from draw to draw.
+TEST(RelativeError, OfNormalNumbersIsThatOfTheTable) {
+  std::mt19937 generator(1);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(1 << 18);
+  for (float& value : values) value = normal(generator);
+  for (const NumberFormat format : block_formats()) {
+    const Storage storage = with_fixed_blocks({format, 128, ScaleFormat::bf16});
+    const std::vector<float> decoded = round_trip(values, storage);
+    double error = 0, norm = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      error += std::pow(static_cast<double>(decoded[i]) - values[i], 2);
+      norm += std::pow(static_cast<double>(values[i]), 2);
+    }
+    EXPECT_NEAR(std::sqrt(error / norm) / relative_error(format), 1.0, 0.01) << name_of(format);
+  }
+}
+
+TEST(StridedRows, GiveTheBytesOfTheSameRowsSideBySide) {
+  const std::vector<float> wide = random_values(37 * 96, 5);
+  std::vector<float> part;
+  for (std::size_t row = 0; row < 37; ++row) part.insert(part.end(), &wide[row * 96 + 20], &wide[row * 96 + 61]);
+  for (const Storage& storage : all_storages(64)) {
+    Bytes_ bytes(static_cast<std::size_t>(storage_bytes(storage, 37 * 41).value));
+    quantize(StridedRows<float>{&wide[20], 37, 41, 96}, storage, {Rounding::stochastic, 9, 0}, bytes);
+    EXPECT_EQ(bytes, quantized(part, storage, {Rounding::stochastic, 9, 0})) << text_of(storage);
+  }
+}
+
 }  // namespace
 }  // namespace reckon

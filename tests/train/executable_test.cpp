@@ -38,7 +38,6 @@ TEST(Executable, RefusesWhatItCannotDoYetByKey) {
   expect_refused("model", [](Plan& plan) { plan.model.qk_norm_full = true; });
   expect_refused("memory.limit", [](Plan& plan) { plan.hardware.context = plan.hardware.device.memory + Bytes(1); });
   expect_refused("precision.compute", [](Plan& plan) { plan.precision.compute = NumberFormat::fp8_e4m3; });
-  expect_refused("activations.stored", [](Plan& plan) { plan.activations.stored = NumberFormat::int4; });
   expect_refused("gradients.reduce", [](Plan& plan) { plan.gradients.reduce = GradientReduce::all_to_all_sum; });
   expect_refused("optimizer.states", [](Plan& plan) { plan.optimizer.states = NumberFormat::int8; });
   expect_refused("documents.source", [](Plan& plan) { plan.documents.source = "fineweb"; });

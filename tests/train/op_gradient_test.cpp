@@ -137,9 +137,13 @@ TEST_F(OpGradient, GatedActivationAgreesWithAutograd) {
   expected.backward(dy);
 
   const at::Tensor hidden = at::empty({5, 6}, at::kDouble), gradient = gate_up.clone();
-  activation_forward(Activation::silu, true, gate_up, hidden);
+  activation_forward(Activation::silu, gate_up.slice(1, 0, 6), gate_up.slice(1, 6), hidden);
   expect_equal(hidden, expected.detach());
-  activation_backward(Activation::silu, true, dy, gradient, gradient);
+  const at::Tensor apart = at::empty_like(gate_up);  // gate and up in buffers of their own
+  activation_backward(Activation::silu, dy, gate_up.slice(1, 0, 6).contiguous(), gate_up.slice(1, 6).contiguous(),
+                      apart);
+  expect_equal(apart, leaf_x.grad());
+  activation_backward(Activation::silu, dy, gradient.slice(1, 0, 6), gradient.slice(1, 6), gradient);
   expect_equal(gradient, leaf_x.grad());
 }
 
@@ -156,8 +160,8 @@ TEST_F(OpGradient, PlainActivationsAgreeWithAutograd) {
     const at::Tensor expected = reference(leaf_x);
     expected.backward(dy);
     const at::Tensor hidden = at::empty_like(x), gradient = at::empty_like(x);
-    activation_forward(activation, false, x, hidden);
-    activation_backward(activation, false, dy, x, gradient);
+    activation_forward(activation, x, {}, hidden);
+    activation_backward(activation, dy, x, {}, gradient);
     expect_equal(hidden, expected.detach());
     expect_equal(gradient, leaf_x.grad());
   }

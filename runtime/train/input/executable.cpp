@@ -79,10 +79,6 @@ void require_executable(const Plan& plan) {
                 "the runtime's libraries hold no workspace in its allocator; use 0");
   refuse.add_if(plan.gradients.bucket_copies, "gradients.bucket_copies",
                 "the runtime reduces the stored gradients themselves; use false");
-  refuse.add_if(is_block_scaled(plan.activations.stored), "activations.stored",
-                "quantized activations cannot be executed yet; keep them in compute precision");
-  refuse.add_if(!plan.activations.classes.empty(), "activations.classes",
-                "policies by class cannot be executed yet; leave them out");
   const auto refuse_gradient_format = [&](NumberFormat format, const char* key, const char* verb) {
     refuse.add_if(format != NumberFormat::fp32 && format != NumberFormat::bf16, key,
                   fmt::format("the runtime {} gradients in fp32 or bf16, not in {}", verb, name_of(format)));

@@ -39,25 +39,27 @@ struct SquaredRelu {
 };
 
 template <class F, class T>
-RECKON_CPU_CLONES void gated_forward_loop(const T* gate_up, T* hidden, std::int64_t rows, std::int64_t width) {
-  for (std::int64_t row = 0; row < rows; ++row, gate_up += 2 * width, hidden += width) {
-    const T* up = gate_up + width;
+RECKON_CPU_CLONES void gated_forward_loop(GateAndUp<T> in, T* hidden, std::int64_t rows, std::int64_t width) {
+  for (std::int64_t row = 0; row < rows; ++row, hidden += width) {
+    const T* gate = in.gate + row * in.gate_stride;
+    const T* up = in.up + row * in.up_stride;
 #pragma omp simd
-    for (std::int64_t i = 0; i < width; ++i) store(hidden[i], F::at(load(gate_up[i])).value * load(up[i]));
+    for (std::int64_t i = 0; i < width; ++i) store(hidden[i], F::at(load(gate[i])).value * load(up[i]));
   }
 }
 
 template <class F, class T>
-RECKON_CPU_CLONES void gated_backward_loop(const T* hidden_gradient, const T* gate_up, T* gradient, std::int64_t rows,
+RECKON_CPU_CLONES void gated_backward_loop(const T* hidden_gradient, GateAndUp<T> in, T* gradient, std::int64_t rows,
                                            std::int64_t width) {
   for (std::int64_t row = 0; row < rows; ++row) {
     const T* d = hidden_gradient + row * width;
-    const T* gate = gate_up + row * 2 * width;
+    const T* gates = in.gate + row * in.gate_stride;
+    const T* ups = in.up + row * in.up_stride;
     T* gate_gradient = gradient + row * 2 * width;
 #pragma omp simd
     for (std::int64_t i = 0; i < width; ++i) {
-      const auto f = F::at(load(gate[i]));
-      const auto up = load(gate[width + i]), outer = load(d[i]);
+      const auto f = F::at(load(gates[i]));
+      const auto up = load(ups[i]), outer = load(d[i]);
       store(gate_gradient[i], outer * up * f.slope);
       store(gate_gradient[width + i], outer * f.value);
     }
@@ -90,15 +92,14 @@ void with_function(Activation activation, Run run) {
 }  // namespace
 
 template <class T>
-void gated_forward(Activation activation, const T* gate_up, T* hidden, std::int64_t rows, std::int64_t width) {
-  with_function(activation, [&]<class F>(F) { gated_forward_loop<F>(gate_up, hidden, rows, width); });
+void gated_forward(Activation activation, GateAndUp<T> in, T* hidden, std::int64_t rows, std::int64_t width) {
+  with_function(activation, [&]<class F>(F) { gated_forward_loop<F>(in, hidden, rows, width); });
 }
 
 template <class T>
-void gated_backward(Activation activation, const T* hidden_gradient, const T* gate_up, T* gradient, std::int64_t rows,
+void gated_backward(Activation activation, const T* hidden_gradient, GateAndUp<T> in, T* gradient, std::int64_t rows,
                     std::int64_t width) {
-  with_function(activation,
-                [&]<class F>(F) { gated_backward_loop<F>(hidden_gradient, gate_up, gradient, rows, width); });
+  with_function(activation, [&]<class F>(F) { gated_backward_loop<F>(hidden_gradient, in, gradient, rows, width); });
 }
 
 template <class T>
@@ -111,10 +112,10 @@ void plain_backward(Activation activation, const T* hidden_gradient, const T* x,
   with_function(activation, [&]<class F>(F) { plain_backward_loop<F>(hidden_gradient, x, gradient, count); });
 }
 
-#define RECKON_INSTANTIATE(T)                                                                      \
-  template void gated_forward<T>(Activation, const T*, T*, std::int64_t, std::int64_t);            \
-  template void gated_backward<T>(Activation, const T*, const T*, T*, std::int64_t, std::int64_t); \
-  template void plain_forward<T>(Activation, const T*, T*, std::int64_t);                          \
+#define RECKON_INSTANTIATE(T)                                                                          \
+  template void gated_forward<T>(Activation, GateAndUp<T>, T*, std::int64_t, std::int64_t);            \
+  template void gated_backward<T>(Activation, const T*, GateAndUp<T>, T*, std::int64_t, std::int64_t); \
+  template void plain_forward<T>(Activation, const T*, T*, std::int64_t);                              \
   template void plain_backward<T>(Activation, const T*, const T*, T*, std::int64_t)
 RECKON_INSTANTIATE(float);
 RECKON_INSTANTIATE(double);

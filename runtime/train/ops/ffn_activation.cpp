@@ -6,25 +6,33 @@
 #include "runtime/train/ops/dispatch.h"
 
 namespace reckon {
+namespace {
 
-void activation_forward(Activation activation, bool gated, const at::Tensor& first_product, const at::Tensor& hidden) {
+template <class T>
+kernels::GateAndUp<T> gate_and_up(const at::Tensor& gate, const at::Tensor& up) {
+  return {pointer<T>(gate), gate.stride(0), pointer<T>(up), up.stride(0)};
+}
+
+}  // namespace
+
+void activation_forward(Activation activation, const at::Tensor& gate, const at::Tensor& up, const at::Tensor& hidden) {
   with_element_type(hidden, [&]<class T>(T) {
-    if (gated)
-      kernels::gated_forward<T>(activation, pointer<T>(first_product), pointer<T>(hidden), hidden.size(0),
+    if (up.defined())
+      kernels::gated_forward<T>(activation, gate_and_up<T>(gate, up), pointer<T>(hidden), hidden.size(0),
                                 hidden.size(1));
-    else kernels::plain_forward<T>(activation, pointer<T>(first_product), pointer<T>(hidden), hidden.numel());
+    else kernels::plain_forward<T>(activation, pointer<T>(gate), pointer<T>(hidden), hidden.numel());
   });
 }
 
-void activation_backward(Activation activation, bool gated, const at::Tensor& hidden_gradient,
-                         const at::Tensor& first_product, const at::Tensor& gradient) {
+void activation_backward(Activation activation, const at::Tensor& hidden_gradient, const at::Tensor& gate,
+                         const at::Tensor& up, const at::Tensor& gradient) {
   with_element_type(gradient, [&]<class T>(T) {
-    if (gated)
-      kernels::gated_backward<T>(activation, pointer<T>(hidden_gradient), pointer<T>(first_product),
+    if (up.defined())
+      kernels::gated_backward<T>(activation, pointer<T>(hidden_gradient), gate_and_up<T>(gate, up),
                                  pointer<T>(gradient), hidden_gradient.size(0), hidden_gradient.size(1));
     else
-      kernels::plain_backward<T>(activation, pointer<T>(hidden_gradient), pointer<T>(first_product),
-                                 pointer<T>(gradient), gradient.numel());
+      kernels::plain_backward<T>(activation, pointer<T>(hidden_gradient), pointer<T>(gate), pointer<T>(gradient),
+                                 gradient.numel());
   });
 }
 
