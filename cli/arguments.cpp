@@ -25,6 +25,7 @@
 #include "cli/commands/search.h"
 #include "cli/commands/show.h"
 #include "cli/commands/simulate.h"
+#include "cli/commands/tokenize.h"
 #include "cli/commands/version.h"
 #include "plan/nearest_name.h"
 
@@ -191,6 +192,18 @@ void add_compare(Parser& parser) {
   add_html(command, *options);
 }
 
+void add_tokenize(Parser& parser) {
+  auto [command, options] =
+      add_command<TokenizeOptions>(parser, "tokenize", "Text or JSONL to a token file with document borders",
+                                   "tokenize texts --out corpus.tokens", tokenize_command);
+  command
+      ->add_option("INPUT", options->input,
+                   "Text file or folder, JSONL (field \"text\"), or Megatron .bin/.idx, whose tokens are copied")
+      ->required();
+  command->add_option("--out", options->out, "Token file to write")->required();
+  command->add_option("--tokenizer", options->tokenizer, "bytes, or the path of a SentencePiece model (bytes)");
+}
+
 void add_calibrate(Parser& parser) {
   auto [command, options] = add_command<CalibrateOptions>(
       parser, "calibrate", "Measure this machine and write a hardware file (hardware: local)", "calibrate --quick",
@@ -342,6 +355,7 @@ Invocation parse_arguments(int argc, const char* const* argv) {
   add_calibrate(parser);
   add_reproduce(parser);
   add_score(parser);
+  add_tokenize(parser);
   add_show(parser);
   add_import(parser);
   add_export(parser);

@@ -18,6 +18,7 @@
 #include "cli/rank_end.h"
 #include "cli/rank_program.h"
 #include "plan/layer_ops.h"
+#include "plan/step_documents.h"
 #include "plan/yaml_document.h"
 #include "report/write_file.h"
 
@@ -111,7 +112,7 @@ std::string shapes_of(const Plan& plan) {
   const auto add = [&hash](std::string_view text) {
     for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 1099511628211u;
   };
-  const AttentionWork work = single_document_work(plan);
+  const AttentionWork work = planned_attention_work(plan);
   for (const Section section : {Section::embedding, Section::dense_layer, Section::head})
     for (const Op& op : section_ops(plan, section, work).ops) add(fmt::format("{} {};", op.name, shape_key(op)));
   add(fmt::format("{} {}", name_of(plan.precision.compute), plan.world_size()));

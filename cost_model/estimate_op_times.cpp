@@ -133,7 +133,9 @@ OpTimes estimate_op_times(const Plan& plan, const AttentionWork& work) {
   times.quantize_per_byte =
       Seconds(plan.hardware.time.memory_bound.bytes_factor / plan.hardware.device.memory_bandwidth.value);
   const double sharing = core_sharing(plan);
-  return sharing > 1.0 ? scaled(std::move(times), {sharing, sharing}) : times;
+  if (sharing <= 1.0) return times;
+  // A rank of a ring that is done leaves its core to the others, so that unequal shares count less.
+  return scaled(std::move(times), {sharing, std::max(1.0, sharing / std::max(1.0, work.imbalance))});
 }
 
 }  // namespace reckon

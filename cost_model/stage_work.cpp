@@ -72,9 +72,14 @@ void add_overlapped(const Links& links, ActionTime& action, const std::string& c
 }
 
 void add_forward(const Links& links, ActionTime& action, const Op& op, const OpTime& time, const std::string& phase) {
-  add_compute(action, phase + std::string(op.name), time.forward);
+  TimedCalls beside;
   for (std::size_t i = 0; i < op.forward_collectives.size(); ++i)
-    add_transfer(links, action, op.forward_collectives[i], time.forward_collectives[i]);
+    if (is_beside(op.forward_collectives[i]))
+      beside.emplace_back(&op.forward_collectives[i], time.forward_collectives[i]);
+  add_overlapped(links, action, phase + std::string(op.name), time.forward, beside);
+  for (std::size_t i = 0; i < op.forward_collectives.size(); ++i)
+    if (!is_beside(op.forward_collectives[i]))
+      add_transfer(links, action, op.forward_collectives[i], time.forward_collectives[i]);
 }
 
 bool reduces(const CollectiveCall& call) {
@@ -88,7 +93,8 @@ void add_backward(const Links& links, ActionTime& action, const Op& op, const Op
   for (std::size_t i = 0; i < op.backward_collectives.size(); ++i) {
     const CollectiveCall& call = op.backward_collectives[i];
     const Seconds seconds = time.backward_collectives[i];
-    if (!column_parallel) add_transfer(links, action, call, seconds);
+    if (is_beside(call)) with_input.emplace_back(&call, seconds);
+    else if (!column_parallel) add_transfer(links, action, call, seconds);
     else (reduces(call) ? with_weight : with_input).emplace_back(&call, seconds);
   }
   const std::string component = "backward." + std::string(op.name);

@@ -1,6 +1,6 @@
 // What one pipeline rank does for one micro-batch and chunk: elapsed seconds of its forward and backward action, and
 // how they divide into components. Rules of overlap (docs/time.md):
-//  - a collective of a forward op follows the op and is exposed;
+//  - a collective of a forward op follows the op and is exposed; blocks on a ring are passed while attention computes;
 //  - in the backward of a column-parallel product (one that reduces its input gradient) the reduction overlaps with the
 //    weight gradient and the repeated gather of its input with the input gradient; other collectives are exposed;
 //  - ZeRO-3 gathers the next section's parameters while one is computed and reduces the previous one's gradients;

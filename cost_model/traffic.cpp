@@ -42,7 +42,7 @@ class StageTraffic {
     const std::int64_t ranks = grid_.size(call.group);
     if (ranks <= 1 || call.bytes.value <= 0 || times <= 0.0) return;
     Amount& amount = traffic_[{std::string(name_of(call.group)), std::string(name_of(call.collective)),
-                               std::string(name_of(tensor_format(plan_)))}];
+                               std::string(name_of(call.fp32 ? NumberFormat::fp32 : tensor_format(plan_)))}];
     amount.calls += times * call.calls;
     amount.bytes += times * call.calls * bytes_sent_per_rank(call.collective, call.bytes, static_cast<int>(ranks));
   }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/attention_scratch.h"
 #include "plan/op_list_builder.h"
+#include "plan/ring_transfers.h"
 
 namespace reckon {
 
@@ -80,6 +82,12 @@ Parts add_rope(OpListBuilder& builder, Parts parts) {
   return {query, key, parts.value};
 }
 
+/// One exchange for each row of the micro-batch, so that what arrives lies in the row's order.
+CollectiveCall row_by_row(const OpListBuilder& builder, Bytes sent) {
+  const std::int64_t rows = builder.plan.batch.micro_batch;
+  return {Collective::all_to_all, Group::ulysses, Bytes(sent.value / rows), static_cast<int>(rows)};
+}
+
 /// All-to-all from [T, heads] to [uT, heads/u]. KV heads are replicated where the group has more ranks than KV heads.
 Parts add_scatter_heads(OpListBuilder& builder, Parts parts) {
   const LocalShape& s = builder.shape;
@@ -98,7 +106,7 @@ Parts add_scatter_heads(OpListBuilder& builder, Parts parts) {
   const Bytes sent = builder.bytes(elements);
   op.forward_traffic = op.backward_traffic = 4 * sent;  // packed before, unpacked after
   op.forward_workspace = op.backward_workspace = sent;
-  op.forward_collectives = op.backward_collectives = {{Collective::all_to_all, Group::ulysses, sent}};
+  op.forward_collectives = op.backward_collectives = {row_by_row(builder, sent)};
   op.launches = op.backward_launches = 2;
   builder.add(op);
   return scattered;
@@ -115,37 +123,60 @@ int add_gather_heads(OpListBuilder& builder, int output) {
   const Bytes sent = builder.bytes(elements);
   op.forward_traffic = op.backward_traffic = 4 * sent;
   op.forward_workspace = op.backward_workspace = sent;
-  op.forward_collectives = op.backward_collectives = {{Collective::all_to_all, Group::ulysses, sent}};
+  op.forward_collectives = op.backward_collectives = {row_by_row(builder, sent)};
   op.launches = op.backward_launches = 2;
   builder.add(op);
   return gathered;
 }
 
-/// One neighbour exchange per received block; backward passes the keys and values again and their gradients back.
-void add_ring_exchange(const OpListBuilder& builder, Op& op, double key_blocks) {
-  if (builder.shape.ring == 1 || key_blocks <= 0) return;
-  const AttentionShape& a = op.attention;
-  const Bytes block = builder.bytes(a.queries * a.kv_heads * (a.head_dim + a.value_dim));
-  const int calls = static_cast<int>(std::ceil(key_blocks));
-  const Bytes message(std::llround(static_cast<double>(block.value) * key_blocks / calls));
-  op.forward_collectives.push_back({Collective::send_receive, Group::ring, message, calls});
-  op.backward_collectives.push_back({Collective::send_receive, Group::ring, 2 * message, calls});
-  const Bytes accumulator(4 * a.queries * a.heads * a.value_dim);  // fp32 output, rescaled block by block
-  op.forward_workspace += 2 * block + accumulator;                 // the block in use and the one arriving
-  op.backward_workspace += 4 * block;                              // the same for their gradients
-  op.launches *= 1 + calls;
-  op.backward_launches *= 1 + calls;
+/// Tokens of one row on this rank while it attends: rows follow each other.
+std::int64_t row_queries(const OpListBuilder& builder, const Op& op) {
+  return op.attention.queries / builder.plan.batch.micro_batch;
 }
 
-/// Temporaries of flash attention's backward. GPU (FlashAttention-2, csrc/flash_attn/flash_api.cpp): fp32 accumulator
+/// Sums in FP32 need a place of their own where the tensors themselves are narrower.
+bool sums_apart(const OpListBuilder& builder) {
+  return builder.shape.element_bytes < 4 || !builder.plan.hardware.device.is_cpu;
+}
+
+/// The exchange of keys and values (ring_transfers.h), priced as that of the busiest rank. Backward passes them again
+/// and sends their gradients to the owners, in FP32. Buffers are of fixed size, for one row.
+void add_ring_exchange(const OpListBuilder& builder, Op& op, const AttentionWork& work) {
+  if (builder.shape.ring == 1) return;
+  const AttentionShape& a = op.attention;
+  const std::int64_t tokens = row_queries(builder, op);
+  const std::int64_t block = tokens * a.kv_heads * (a.head_dim + a.value_dim), blocks = ring_buffer_tokens(1);
+  op.forward_workspace += blocks * builder.bytes(block);
+  op.backward_workspace += blocks * (builder.bytes(block) + Bytes(4 * block));
+  if (sums_apart(builder)) op.forward_workspace += Bytes(4 * tokens * a.heads * a.value_dim);
+  if (work.key_blocks <= 0) return;
+  const auto rows = static_cast<double>(builder.plan.batch.micro_batch);
+  const auto exchange = [&](double moved_blocks, double messages, std::int64_t bytes, bool fp32) {
+    const int calls = std::max(1, static_cast<int>(std::lround(rows * messages)));
+    const double sent = rows * moved_blocks * static_cast<double>(bytes);
+    return CollectiveCall{Collective::send_receive, Group::ring, Bytes(std::llround(sent / calls)), calls, fp32};
+  };
+  const CollectiveCall keys = exchange(work.key_blocks, work.messages, builder.bytes(block).value, false);
+  op.forward_collectives.push_back(keys);
+  op.backward_collectives.push_back(keys);
+  op.backward_collectives.push_back(exchange(work.gradient_blocks, work.gradient_messages, 4 * block, true));
+  op.launches *= 1 + keys.calls;
+  op.backward_launches *= 1 + keys.calls;
+}
+
+/// Temporaries of flash attention. GPU (FlashAttention-2, csrc/flash_attn/flash_api.cpp), in backward: fp32 accumulator
 /// of the query gradient, fp32 row sums, and with grouped queries key and value gradients for every query head. CPU:
-/// the library's kernel returns dense gradients, which are copied into the fused buffer; its blocks are too small to
-/// count.
+/// the scratch of one block, in backward the row sums of one row, and fp32 gradients of it where they are narrower.
 void add_flash_workspace(const OpListBuilder& builder, Op& op) {
   const AttentionShape& a = op.attention;
   if (builder.plan.hardware.device.is_cpu) {
-    const std::int64_t key_value = a.queries * a.kv_heads * (a.head_dim + a.value_dim);
-    op.backward_workspace += builder.bytes(a.queries * a.heads * a.head_dim + key_value);
+    const bool widens = builder.shape.element_bytes < 4;
+    const std::int64_t tokens = row_queries(builder, op);
+    const Bytes scratch(4 * attention_scratch_elements(a.head_dim, widens));
+    op.forward_workspace += scratch;
+    op.backward_workspace += scratch + Bytes(4 * tokens * a.heads);
+    if (widens)
+      op.backward_workspace += Bytes(4 * tokens * (a.heads * a.head_dim + a.kv_heads * (a.head_dim + a.value_dim)));
     return;
   }
   op.backward_workspace += Bytes(4 * a.queries * a.heads * a.head_dim + 4 * a.queries * a.heads);
@@ -201,7 +232,7 @@ int add_attention_core(OpListBuilder& builder, int query, int key, int value, co
   op.forward_traffic = builder.bytes(moved);
   op.backward_traffic = builder.bytes(2 * moved);
   op.weights = builder.model().attention_sinks ? s.heads : 0;
-  add_ring_exchange(builder, op, work.key_blocks);
+  add_ring_exchange(builder, op, work);
   if (s.ulysses > 1) {
     builder.add(op);
     return add_gather_heads(builder, output);

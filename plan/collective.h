@@ -35,7 +35,14 @@ struct CollectiveCall {
   Group group = Group::tensor;
   Bytes bytes;
   int calls = 1;
+  bool fp32 = false;  // sums, whatever the compute format
 };
+
+/// Whether the op computes while the call is under way: attention goes on with the block that it has while the ring
+/// passes the next one (docs/context_parallelism.md).
+inline bool is_beside(const CollectiveCall& call) {
+  return call.group == Group::ring;
+}
 
 /// Bytes one rank sends in one call over `ranks` ranks: all_reduce 2S(n-1)/n, gather, scatter and all_to_all S(n-1)/n,
 /// broadcast and send_receive S (hardware page 3.2).

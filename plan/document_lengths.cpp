@@ -91,6 +91,12 @@ LengthSource::LengthSource(const std::string& source, std::int64_t row_tokens, s
   }
 }
 
+bool names_documents(const std::string& source) {
+  const std::vector<std::string> known = known_length_sources();
+  return std::find(known.begin(), known.end(), source) == known.end() &&
+         std::filesystem::path(source).extension() != ".lengths";
+}
+
 std::int64_t LengthSource::length(std::uint64_t index) const {
   if (single_ > 0) return single_;
   if (!list_.empty()) return list_[index % list_.size()];

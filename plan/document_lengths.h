@@ -53,6 +53,9 @@ class LengthSource {
 /// Names a plan may give as documents.source, without files.
 std::vector<std::string> known_length_sources();
 
+/// Whether `source` is a file or folder of documents, not a distribution, a list of lengths or "single".
+bool names_documents(const std::string& source);
+
 /// Whole numbers above 0, one a line; blank lines and what follows '#' are skipped. Throws ConfigError with file and
 /// line.
 std::vector<std::int64_t> read_lengths(const std::filesystem::path& file);

@@ -149,11 +149,13 @@ Bytes held_bytes(const OpList& list, int tensor) {
 }
 
 Bytes micro_batch_bytes(const Plan& plan) {
-  return Bytes(2 * 4 * plan.batch.micro_batch * plan.batch.sequence_length / plan.context());
+  const std::int64_t tensors = plan.has_documents() ? 3 : 2;
+  return Bytes(tensors * 4 * plan.batch.micro_batch * plan.batch.sequence_length / plan.context());
 }
 
 Bytes constant_bytes(const Plan& plan) {
-  const std::int64_t positions = plan.batch.micro_batch * plan.batch.sequence_length / plan.context();
+  const std::int64_t positions =
+      plan.has_documents() ? 0 : plan.batch.micro_batch * plan.batch.sequence_length / plan.context();
   const Bytes fixed = Bytes(4 * positions) + plan.memory.workspace;
   if (plan.model.position != Position::rope) return fixed;
   const ModelSpec& model = plan.model;

@@ -46,10 +46,11 @@ int storage_name(const OpList& list, int tensor);
 /// the micro-batch (micro_batch_bytes).
 Bytes held_bytes(const OpList& list, int tensor);
 
-/// Token ids and targets of one micro-batch, int32, held from its forward to its backward on every stage.
+/// Token ids and targets of one micro-batch, int32, held from its forward to its backward on every stage; of packed
+/// documents also the tokens' positions.
 Bytes micro_batch_bytes(const Plan& plan);
-/// What lies beside the weights for the whole run: positions of a micro-batch's tokens and the table of rotations, fp32
-/// cosine and sine of every position of a row, and memory.workspace.
+/// What lies beside the weights for the whole run: positions of a micro-batch's tokens, the same for all where every
+/// row is one document, the table of rotations, fp32 cosine and sine of every position of a row, and memory.workspace.
 Bytes constant_bytes(const Plan& plan);
 
 /// Highest bytes of tensors that are not kept, while the section runs (memory_events.h walked op by op).

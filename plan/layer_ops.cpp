@@ -1,6 +1,7 @@
 #include "plan/layer_ops.h"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -135,7 +136,8 @@ AttentionWork single_document_work(const Plan& plan) {
   if (plan.parallel.ring == 1) return work;
   const double share = windowed_share(plan.model);
   const WorstRank windowed = worst_rank(plan, plan.model.sliding_window), full = worst_rank(plan, 0);
-  work.key_blocks = share * windowed.key_blocks + (1 - share) * full.key_blocks;
+  work.key_blocks = work.gradient_blocks = share * windowed.key_blocks + (1 - share) * full.key_blocks;
+  work.messages = work.gradient_messages = std::ceil(work.key_blocks);
   work.imbalance = (share * windowed.pairs + (1 - share) * full.pairs) /
                    (work.pairs_per_row / static_cast<double>(plan.parallel.ring));
   return work;

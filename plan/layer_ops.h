@@ -81,9 +81,11 @@ enum class Section { embedding, dense_layer, moe_layer, head };
 
 /// Attention work of the plan's documents on one rank and micro-batch, relative to one full causal row.
 struct AttentionWork {
-  double pairs_per_row = 0;  // visible pairs of one row over all ranks
-  double imbalance = 1.0;    // slowest ring rank / mean
-  double key_blocks = 0;     // ring key/value blocks that the worst rank receives, in units of its own block
+  double pairs_per_row = 0;    // visible pairs of one row over all ranks
+  double imbalance = 1.0;      // slowest ring rank / mean
+  double key_blocks = 0;       // keys and values that the busiest ring rank moves for a row, in units of its own block
+  double gradient_blocks = 0;  // their gradients, in backward
+  double messages = 0, gradient_messages = 0;
 };
 
 /// Ops of one section on one rank for one micro-batch, in forward order. Throws std::logic_error on an unchecked plan.

@@ -150,8 +150,4 @@ double predicted_cost(const PlacementWork& work, const PlacementCosts& costs) {
   return worst;
 }
 
-AttentionWork attention_work(const PlacementWork& work) {
-  return {work.total_pairs(), work.imbalance(), work.key_blocks_max()};
-}
-
 }  // namespace reckon

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "plan/layer_ops.h"
 #include "plan/token_placement.h"
 
 namespace reckon {
@@ -42,8 +41,5 @@ PlacementWork placement_work(const DocumentBorders& documents, const TokenPlacem
 /// Largest over the ranks of attention plus exposed transfer: pair * pairs + max(0, key_token * max(received, sent) -
 /// hidden * pair * pairs).
 double predicted_cost(const PlacementWork& work, const PlacementCosts& costs);
-
-/// The numbers that layer_ops prices attention with.
-AttentionWork attention_work(const PlacementWork& work);
 
 }  // namespace reckon

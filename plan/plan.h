@@ -158,6 +158,8 @@ struct Plan {
   TrainSpec train;
   SimSpec sim;
 
+  /// Rows hold documents of their own; otherwise each is cut from one stream of tokens.
+  bool has_documents() const { return documents.source != "single"; }
   std::int64_t context() const { return parallel.ulysses * parallel.ring; }
   std::int64_t world_size() const { return parallel.data * parallel.pipeline * parallel.tensor * context(); }
   std::int64_t virtual_stages() const { return parallel.pipeline * parallel.chunks; }

@@ -101,7 +101,7 @@ class Builder {
         continue;
       }
       if (other.first_offset() <= mine->last_offset) receive(*mine, other);
-      if (plan_.mode == TransferMode::direct && mine->first_offset() <= other.last_offset) send(*mine, other);
+      if (mine->first_offset() <= other.last_offset) send(*mine, other);
     }
   }
 
@@ -135,20 +135,23 @@ class Builder {
   void receive(const RankRun& mine, const RankRun& owner) {
     const std::size_t k = distance(plan_.rank, owner.rank);
     RingRound& round = rounds_[k];
+    // The tokens needed of a document are the first of the owner's, which lie side by side.
+    const std::int64_t needed = needed_tokens(owner, mine.last_offset);
+    append(round.needed, {owner.first->local, needed});
     if (plan_.mode == TransferMode::ring)
       return add_tasks(mine, owner, round.tasks, [](const DocumentSegment& keys) { return keys.local; });
-    // The tokens needed of a document are the first of the owner's, which lie side by side.
     const std::int64_t arrival = received_[k] - owner.first->local;
     add_tasks(mine, owner, round.tasks, [&](const DocumentSegment& keys) { return arrival + keys.local; });
-    const std::int64_t needed = needed_tokens(owner, mine.last_offset);
-    append(round.receive, {owner.first->local, needed});
+    round.receive = round.needed;
     received_[k] += needed;
     round.from = owner.rank;
   }
 
   void send(const RankRun& mine, const RankRun& other) {
     RingRound& round = rounds_[distance(other.rank, plan_.rank)];
-    append(round.send, {mine.first->local, needed_tokens(mine, other.last_offset)});
+    append(round.lent, {mine.first->local, needed_tokens(mine, other.last_offset)});
+    if (plan_.mode == TransferMode::ring) return;
+    round.send = round.lent;
     round.to = other.rank;
   }
 
@@ -197,6 +200,14 @@ std::int64_t RingRound::sent() const {
   return sum_of(send);
 }
 
+std::int64_t RingRound::gradients_sent() const {
+  return sum_of(needed);
+}
+
+std::int64_t RingRound::gradients_received() const {
+  return sum_of(lent);
+}
+
 double RingTransfers::pairs() const {
   double sum = 0;
   for (const AttentionTask& task : own) sum += task.pairs();
@@ -217,8 +228,18 @@ std::int64_t RingTransfers::sent() const {
   return sum;
 }
 
+std::int64_t RingTransfers::gradients_sent() const {
+  std::int64_t sum = 0;
+  for (const RingRound& round : rounds) sum += round.gradients_sent();
+  return sum;
+}
+
 std::int64_t RingTransfers::messages_sent() const {
   return std::count_if(rounds.begin(), rounds.end(), [](const RingRound& round) { return round.to >= 0; });
+}
+
+std::int64_t RingTransfers::gradient_messages_sent() const {
+  return std::count_if(rounds.begin(), rounds.end(), [](const RingRound& round) { return !round.needed.empty(); });
 }
 
 RingTransfers ring_transfers(const DocumentBorders& documents, const TokenPlacement& placement, std::int64_t rank,

@@ -5,11 +5,11 @@
 // needed, straight to the rank that needs them. `ring`: every rank passes whole blocks to the next one, for as many
 // rounds as the farthest need asks for. Rounds without any transfer or work are left out.
 //
-// Backward: the keys and values come again; the gradients of what a round brought go straight back to the owner
-// (direct), or travel on behind their block and from the last round straight to the owner (ring).
+// Backward: the keys and values come again. In both modes the gradients of the tokens that a round's tasks can see go
+// straight back to their owner, so that no gradient waits for another rank's work.
 //
-// A rank needs room for the keys and values of two blocks beside its own (one arrives while one is in use), in backward
-// also for the gradients of two: bounded by its own number of tokens, whatever the documents.
+// A rank has room for three blocks beside its own (one arrives while one is in use and one is being sent), in backward
+// for three of gradients as well: a fixed buffer, whatever the documents.
 #pragma once
 
 #include <cstdint>
@@ -44,9 +44,13 @@ struct RingRound {
   std::vector<LocalRange> receive;   // which of the block owner's tokens arrive, in this order
   std::vector<LocalRange> send;      // direct: own tokens for `to`. ring: all of the block of round distance - 1
   std::vector<AttentionTask> tasks;  // keys are numbered as they arrive
+  std::vector<LocalRange> needed;    // which of the block owner's tokens the tasks can see; direct: all that arrive
+  std::vector<LocalRange> lent;      // which of the own tokens rank + distance needs in this round
 
   std::int64_t received() const;  // tokens
   std::int64_t sent() const;
+  std::int64_t gradients_sent() const;      // tokens whose gradients go to the block's owner
+  std::int64_t gradients_received() const;  // tokens whose gradients come from rank + distance
 };
 
 struct RingTransfers {
@@ -58,8 +62,11 @@ struct RingTransfers {
   double pairs() const;
   std::int64_t received() const;  // tokens whose keys and values arrive in forward
   std::int64_t sent() const;
-  std::int64_t messages_sent()
-      const;  // in forward; backward sends as many again, and gradients as often as it received
+  std::int64_t gradients_sent() const;  // tokens whose gradients leave in backward
+  std::int64_t messages_sent() const;   // in forward; backward sends as many again
+  std::int64_t gradient_messages_sent() const;
+  std::int64_t owner(const RingRound& round) const { return (rank - round.distance + ring) % ring; }
+  std::int64_t borrower(const RingRound& round) const { return (rank + round.distance) % ring; }
 };
 
 RingTransfers ring_transfers(const DocumentBorders& documents, const TokenPlacement& placement, std::int64_t rank,
@@ -71,5 +78,10 @@ TransferMode choose_transfer_mode(const DocumentBorders& documents, const TokenP
 
 /// Rounds that the ring needs: the largest distance between a rank and an owner of keys that it sees.
 std::int64_t ring_rounds(const DocumentBorders& documents, const TokenPlacement& placement);
+
+/// Tokens of the buffers for keys and values (and in backward of those for their gradients): three blocks.
+constexpr std::int64_t ring_buffer_tokens(std::int64_t rank_tokens) {
+  return 3 * rank_tokens;
+}
 
 }  // namespace reckon

@@ -8,6 +8,7 @@
 #include "plan/choices.h"
 #include "plan/placement_work.h"
 #include "plan/rank_grid.h"
+#include "plan/row_share.h"
 
 namespace reckon {
 
@@ -20,26 +21,37 @@ constexpr double kChoice = 1.125;
 struct RowSums {
   double pairs = 0, worst_pairs = 0, mean_pairs = 0;  // of full causal documents, as the placement sees them
   double visible = 0;                                 // with windows
-  double key_blocks_mean = 0, key_blocks_max = 0, moved_blocks = 0;
+  double key_blocks_mean = 0, key_blocks_max = 0;
+  double moved_blocks = 0, gradient_blocks = 0, messages = 0, gradient_messages = 0;  // of the busiest rank
   double rows = 0;
   std::map<Placement, int> chosen;
 
   void add(const Plan& plan, const PackedRow& row, const PlacementCosts& costs) {
-    const std::int64_t tokens = plan.batch.sequence_length, ring = plan.parallel.ring;
-    const DocumentBorders documents = attention_borders(row.lengths(), tokens, plan.documents.attention);
-    const TokenPlacement placement = place_tokens(documents, ring, plan.documents.placement, costs);
-    const PlacementWork work = placement_work(documents, placement);
+    const PlacedRow placed = place_row(plan, row, costs);
+    const DocumentBorders& documents = placed.documents;
+    const PlacementWork work = placement_work(documents, placed.placement);
     for (std::int64_t i = 0; i < documents.documents(); ++i) visible += causal_pairs(plan.model, documents.length(i));
-    mean_pairs += work.total_pairs() / static_cast<double>(ring);
+    mean_pairs += work.total_pairs() / static_cast<double>(plan.parallel.ring);
     worst_pairs += *std::max_element(work.pairs.begin(), work.pairs.end());
     key_blocks_mean += work.key_blocks_mean();
     key_blocks_max += work.key_blocks_max();
-    std::int64_t busiest = 0;
-    for (std::size_t rank = 0; rank < work.sent.size(); ++rank)
-      busiest = std::max({busiest, work.sent[rank], work.received[rank]});
-    moved_blocks += static_cast<double>(busiest) / static_cast<double>(work.rank_tokens);
-    ++chosen[placement.kind];
+    if (plan.parallel.ring > 1) add_messages(placed, work);
+    ++chosen[placed.placement.kind];
     ++rows;
+  }
+
+  void add_messages(const PlacedRow& row, const PlacementWork& work) {
+    std::size_t busiest = 0;
+    const auto moved = [&](std::size_t rank) { return std::max(work.sent[rank], work.received[rank]); };
+    for (std::size_t rank = 1; rank < work.sent.size(); ++rank)
+      if (moved(rank) > moved(busiest)) busiest = rank;
+    const RingTransfers transfers =
+        ring_transfers(row.documents, row.placement, static_cast<std::int64_t>(busiest), row.mode);
+    const auto block = static_cast<double>(work.rank_tokens);
+    moved_blocks += static_cast<double>(std::max(transfers.sent(), transfers.received())) / block;
+    gradient_blocks += static_cast<double>(moved(busiest)) / block;
+    messages += static_cast<double>(transfers.messages_sent());
+    gradient_messages += static_cast<double>(transfers.gradient_messages_sent());
   }
 };
 
@@ -104,14 +116,25 @@ PlacementCosts placement_costs(const Plan& plan) {
   const double heads = static_cast<double>(model.heads) / static_cast<double>(split);
   const double kv_heads = std::max(1.0, static_cast<double>(model.kv_heads) / static_cast<double>(split));
   const double bytes = payload_bits(tensor_format(plan)) / 8.0;
-  const double factor = plan.hardware.time.attention_backward.flops_factor;  // of useful FLOPs at peak
-  costs.pair = 3.5 * 2 * widths * heads * factor / peak->second.value;       // backward is 2.5 times forward
-  costs.key_token = 3 * widths * kv_heads * bytes / link.bandwidth.value;    // twice there, gradients back
+  const double factor = plan.hardware.time.attention_backward.flops_factor;      // of useful FLOPs at peak
+  costs.pair = 3.5 * 2 * widths * heads * factor / peak->second.value;           // backward is 2.5 times forward
+  costs.key_token = (2 * bytes + 4) * widths * kv_heads / link.bandwidth.value;  // twice there, fp32 gradients back
   return costs;
 }
 
+double useful_tokens(const Plan& plan, std::int64_t steps) {
+  if (!plan.has_documents() || steps < 1)
+    return static_cast<double>(plan.batch.global_batch * plan.batch.sequence_length);
+  StepPacker packer(plan);
+  std::int64_t tokens = 0;
+  for (std::int64_t step = 0; step < steps; ++step)
+    for (const std::vector<PackedRow>& group : packer.next())
+      for (const PackedRow& row : group) tokens += row.tokens();
+  return static_cast<double>(tokens) / static_cast<double>(steps);
+}
+
 DocumentWork planned_documents(const Plan& plan) {
-  if (plan.documents.source != "single") return document_work(plan);
+  if (plan.has_documents()) return document_work(plan);
   DocumentWork work;
   work.attention = single_document_work(plan);
   work.packing.documents = plan.batch.global_batch;
@@ -127,7 +150,7 @@ DocumentWork planned_documents(const Plan& plan) {
 }
 
 AttentionWork planned_attention_work(const Plan& plan) {
-  return plan.documents.source == "single" ? single_document_work(plan) : slowest_attention(document_work(plan));
+  return !plan.has_documents() ? single_document_work(plan) : slowest_attention(document_work(plan));
 }
 
 AttentionWork slowest_attention(const DocumentWork& work) {
@@ -161,7 +184,10 @@ DocumentWork document_work(const Plan& plan, std::int64_t rows) {
                                             [](const auto& a, const auto& b) { return a.second < b.second; });
   work.attention.pairs_per_row = sums.visible / sums.rows;
   work.attention.imbalance = sums.mean_pairs > 0 ? sums.worst_pairs / sums.mean_pairs : 1.0;
-  work.attention.key_blocks = sums.key_blocks_max / sums.rows;
+  work.attention.key_blocks = sums.moved_blocks / sums.rows;
+  work.attention.gradient_blocks = sums.gradient_blocks / sums.rows;
+  work.attention.messages = sums.messages / sums.rows;
+  work.attention.gradient_messages = sums.gradient_messages / sums.rows;
   work.packing.documents = static_cast<std::int64_t>(static_cast<double>(report.pieces) / steps + 0.5);
   work.packing.real_token_share = report.real_token_share;
   work.packing.sum_of_squares_share = report.sum_of_squares_share;
@@ -171,7 +197,6 @@ DocumentWork document_work(const Plan& plan, std::int64_t rows) {
   work.packing.kv_blocks_max = sums.key_blocks_max / sums.rows;
   work.replica_imbalance = replicas / steps;
   work.micro_batch_imbalance = micro_batches / steps;
-  work.sent_blocks = sums.moved_blocks / sums.rows;
   return work;
 }
 

@@ -42,7 +42,6 @@ struct DocumentWork {
   PackingSummary packing;   // placement is the one chosen most often
   double replica_imbalance = 1.0;      // pairs of the heaviest replica in a step / mean
   double micro_batch_imbalance = 1.0;  // pairs of the heaviest micro-batch in a step / mean
-  double sent_blocks = 0.0;  // keys and values that the busiest rank of the ring sends or receives, in its own blocks
 };
 
 /// Packs as many steps as hold `rows` rows, at least one, and places about that many rows, evenly picked.
@@ -50,6 +49,9 @@ DocumentWork document_work(const Plan& plan, std::int64_t rows = 64);
 
 /// `attention` of the replica with the most pairs, for which the others wait.
 AttentionWork slowest_attention(const DocumentWork& work);
+
+/// Tokens that are no padding in each of the first `steps` steps, on average.
+double useful_tokens(const Plan& plan, std::int64_t steps);
 
 /// document_work of packed documents; closed forms where every row is one document.
 DocumentWork planned_documents(const Plan& plan);

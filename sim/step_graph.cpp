@@ -110,14 +110,19 @@ class StageBuilder {
     for (std::size_t op = play.times->ops.size(); op-- > 0;) backward_op(action, index, play, op);
   }
 
-  /// Collectives of a forward op follow it, and the next op waits for them.
+  /// Collectives of a forward op follow it, and the next op waits for them; blocks on the ring are passed meanwhile.
   void forward_op(const Action& action, std::size_t section, const SectionPlay& play, std::size_t index, Phase phase) {
     const Op& op = play.times->list.ops[index];
     const OpTime& time = play.times->ops[index];
     const int first = write_.compute_tasks();
+    const auto& calls = op.forward_collectives;
+    std::vector<Wait> beside;
+    for (std::size_t i = 0; i < calls.size(); ++i)
+      if (is_beside(calls[i])) beside.push_back(collective(calls[i], time.forward_collectives[i]));
     write_.compute(label(phase == Phase::forward ? "forward." : "recompute.", op), time.forward);
-    for (std::size_t i = 0; i < op.forward_collectives.size(); ++i)
-      write_.wait_for(collective(op.forward_collectives[i], time.forward_collectives[i]));
+    for (const Wait wait : beside) write_.wait_for(wait);
+    for (std::size_t i = 0; i < calls.size(); ++i)
+      if (!is_beside(calls[i])) write_.wait_for(collective(calls[i], time.forward_collectives[i]));
     record(action, section, index, phase, first);
   }
 
@@ -131,7 +136,7 @@ class StageBuilder {
     const bool column_parallel = op.kind == OpKind::gemm && std::any_of(calls.begin(), calls.end(), reduces);
     std::vector<Wait> gathers, reductions;
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      if (!column_parallel) write_.wait_for(collective(calls[i], time.backward_collectives[i]));
+      if (!column_parallel && !is_beside(calls[i])) write_.wait_for(collective(calls[i], time.backward_collectives[i]));
       else if (!reduces(calls[i])) gathers.push_back(collective(calls[i], time.backward_collectives[i]));
     }
     write_.compute(label("backward.", op), time.input_gradient);
@@ -224,8 +229,8 @@ class StageBuilder {
 
   void count(const CollectiveCall& call) {
     const auto ranks = static_cast<int>(grid_.size(call.group));
-    count({call.group, call.collective, std::string(name_of(tensor_format(plan_))), call.calls,
-           bytes_sent_per_rank(call.collective, call.bytes, ranks) * call.calls});
+    count({call.group, call.collective, std::string(name_of(call.fp32 ? NumberFormat::fp32 : tensor_format(plan_))),
+           call.calls, bytes_sent_per_rank(call.collective, call.bytes, ranks) * call.calls});
   }
   void count(const StateTraffic& sent) {
     for (StateTraffic& known : graph_.traffic) {

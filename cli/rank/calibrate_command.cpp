@@ -13,6 +13,7 @@
 #include "plan/errors.h"
 #include "plan/load_plan.h"
 #include "plan/stage_sections.h"
+#include "plan/step_documents.h"
 #include "report/write_file.h"
 #include "runtime/comm/make_communicator.h"
 #include "runtime/train/calibration_run.h"
@@ -106,7 +107,7 @@ class Fitter {
     std::size_t next = 0;
     for (const Plan& plan : plans_)
       for (const Section section : {Section::embedding, Section::dense_layer, Section::head})
-        for (const Op& op : section_ops(plan, section, single_document_work(plan)).ops) {
+        for (const Op& op : section_ops(plan, section, planned_attention_work(plan)).ops) {
           const OpSample& sample = samples_.ops.at(next++);
           if (op.kind == kind) use(plan, op, sample);
         }

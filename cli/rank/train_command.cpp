@@ -10,6 +10,7 @@
 #include "cost_model/model_flops.h"
 #include "plan/errors.h"
 #include "plan/load_plan.h"
+#include "plan/step_documents.h"
 #include "report/measured_trace.h"
 #include "report/profile_json.h"
 #include "report/write_file.h"
@@ -42,7 +43,7 @@ TrainFolders folders_of(const RankOptions& options) {
 
 void add_flops(StepProfile& profile) {
   const Plan& plan = profile.plan;
-  const AttentionWork work = single_document_work(plan);
+  const AttentionWork work = planned_attention_work(plan);
   profile.step.model_flops = model_flops(plan, work);
   const auto peak = plan.hardware.device.peak.find(plan.precision.compute);
   if (peak == plan.hardware.device.peak.end()) return;

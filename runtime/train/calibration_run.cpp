@@ -9,6 +9,7 @@
 #include <string>
 
 #include "plan/core_sharing.h"
+#include "plan/step_documents.h"
 #include "runtime/comm/measure_collective.h"
 #include "runtime/train/fit_collective.h"
 #include "runtime/train/ops/matrix_product.h"
@@ -70,7 +71,7 @@ class PlanSampler {
 
   void add_section(Section section, std::int64_t times_a_step, CalibrationSamples& samples) const {
     const auto passes = static_cast<double>(times_a_step * plan_.micro_batches());
-    for (const Op& op : section_ops(plan_, section, single_document_work(plan_)).ops) {
+    for (const Op& op : section_ops(plan_, section, planned_attention_work(plan_)).ops) {
       const std::string name(op.name);
       samples.ops.push_back({name, measured_shape(op, ranks_), Seconds(component("forward." + name) / passes),
                              Seconds(component("backward." + name) / passes), plan_.precision.compute});
@@ -155,8 +156,12 @@ void round_of(Samplers& samplers, Communicator& world) {
 
 Plan sampled_plan(Plan plan, std::int64_t ranks) {
   ParallelSpec& parallel = plan.parallel;
+  if (ranks % (parallel.tensor * plan.context()) != 0) {  // too few ranks for the context group: rows of a rank's share
+    plan.batch.sequence_length /= plan.context();
+    parallel.ulysses = parallel.ring = 1;
+  }
   if (ranks % parallel.tensor != 0) parallel.tensor = 1;
-  parallel.data = ranks / parallel.tensor;
+  parallel.data = ranks / (parallel.tensor * plan.context());
   parallel.pipeline = parallel.chunks = 1;
   parallel.schedule = ScheduleKind::one_forward_one_backward;
   parallel.layers_per_stage.clear();
@@ -195,6 +200,13 @@ CalibrationSamples calibrate(const std::vector<Plan>& plans, Communicator& world
   }
   CalibrationSamples samples;
   for (const auto& sampler : plan_samplers) sampler->add_to(samples);
+  for (OpSample& sample : samples.ops) {
+    if (sample.op != "attention") continue;  // ranks of a ring have unequal shares: the list speaks of the largest
+    double seconds[] = {sample.forward.value, sample.backward.value};
+    world.all_reduce(view(seconds), Reduction::maximum).wait();
+    sample.forward = Seconds(seconds[0]);
+    sample.backward = Seconds(seconds[1]);
+  }
   for (const auto& sampler : products) sampler->add_to(samples);
   samples.bandwidth = bandwidth.result();
   samples.collectives = collectives.fits();

@@ -68,6 +68,11 @@ TimedCall GroupCalls::reduce_scatter(const at::Tensor& whole, const at::Tensor& 
                Collective::reduce_scatter, {whole, part});
 }
 
+TimedCall GroupCalls::all_to_all(const at::Tensor& sent, const at::Tensor& received) {
+  return timed(communicator_->all_to_all(const_view(sent), mutable_view(received)), group_, Collective::all_to_all,
+               {sent, received});
+}
+
 TimedCall GroupCalls::send(const at::Tensor& tensor, int to) {
   return timed(communicator_->send(const_view(tensor), to), group_, Collective::send_receive, {tensor});
 }

@@ -52,6 +52,8 @@ class GroupCalls {
   TimedCall all_reduce(const at::Tensor& tensor, std::string_view purpose);
   TimedCall all_gather(const at::Tensor& part, const at::Tensor& whole, std::string_view purpose);
   TimedCall reduce_scatter(const at::Tensor& whole, const at::Tensor& part, std::string_view purpose);
+  /// Part r of `sent` goes to rank r, part r of `received` comes from it.
+  TimedCall all_to_all(const at::Tensor& sent, const at::Tensor& received);
   TimedCall send(const at::Tensor& tensor, int to);
   TimedCall receive(const at::Tensor& tensor, int from);
 

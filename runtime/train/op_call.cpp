@@ -75,6 +75,18 @@ at::Tensor OpCall::input_gradient_part(std::size_t i) {
   return gradients[part];
 }
 
+void OpCall::make_input_gradients(std::int64_t rows, std::span<const std::int64_t> columns) {
+  std::int64_t first = 0;
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    const int owner = list.tensors[index(op.inputs[i])].storage_of;
+    if (owner < 0) throw std::logic_error("this input is a whole buffer");
+    at::Tensor& whole = gradients[index(owner)];
+    if (!whole.defined()) whole = temporary(rows, list.tensors[index(owner)].elements / rows);
+    gradients[index(op.inputs[i])] = whole.narrow(1, first, columns[i]);
+    first += columns[i];
+  }
+}
+
 at::Tensor OpCall::temporary(std::int64_t rows, std::int64_t width) const {
   return at::empty({rows, width}, model.compute);
 }

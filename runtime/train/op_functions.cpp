@@ -1,12 +1,12 @@
 // The table from op names of the list to what the runtime does. Products and their collectives are in
-// product_functions.cpp.
+// product_functions.cpp, attention in context_functions.cpp.
 #include <ATen/ATen.h>
 
 #include <map>
 
+#include "runtime/train/context_functions.h"
 #include "runtime/train/kernels/elementwise.h"
 #include "runtime/train/op_call.h"
-#include "runtime/train/ops/attention.h"
 #include "runtime/train/ops/dispatch.h"
 #include "runtime/train/ops/ffn_activation.h"
 #include "runtime/train/ops/head_norm.h"
@@ -91,22 +91,6 @@ void rope_backward(OpCall& call) {
   call.add_input_gradient(1, key);
 }
 
-void attention_forward_op(OpCall& call) {
-  AttentionResult result = attention_forward(call.input(0), call.input(1), call.input(2), call.model.batch_rows(),
-                                             call.model.shape.head_dim);
-  call.set_output(0, result.output);
-  call.set_output(1, result.log_sum_exp);
-  call.set_output(2, result.output);  // the projection's input under its own class
-}
-
-void attention_backward_op(OpCall& call) {
-  const AttentionResult result{call.output(0), call.output(1)};
-  const at::Tensor query = call.input_gradient_part(0), key = call.input_gradient_part(1),
-                   value = call.input_gradient_part(2);
-  attention_backward(call.output_gradient(), call.input(0), call.input(1), call.input(2), result,
-                     call.model.batch_rows(), call.model.shape.head_dim, query, key, value);
-}
-
 /// The second input of a gated activation; undefined for a plain one.
 at::Tensor up_of(const OpCall& call) {
   return call.model.plan.model.gated_ffn ? call.input(1) : at::Tensor();
@@ -174,6 +158,8 @@ const OpFunctions* find_op_functions(std::string_view name) {
       {"qk_norm", {qk_norm_forward, qk_norm_backward}},
       {"rope", {rope_forward, rope_backward}},
       {"attention", {attention_forward_op, attention_backward_op}},
+      {"scatter_heads", {scatter_heads_forward, scatter_heads_backward}},
+      {"gather_heads", {gather_heads_forward, gather_heads_backward}},
       {"projection", kRows},
       {"attention_post_norm", kNorm},
       {"attention_residual", kResidual},

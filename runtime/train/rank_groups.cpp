@@ -32,6 +32,9 @@ RankGroups::RankGroups(const Plan& plan, Communicator& world, StepTimer& timer) 
   const RankGrid grid(plan.parallel);
   coordinates = grid.coordinates(world.rank());
   tensor = make_group(grid, Group::tensor, world, timer);
+  ulysses = make_group(grid, Group::ulysses, world, timer);
+  ring_keys = make_group(grid, Group::ring, world, timer);
+  ring_gradients = make_group(grid, Group::ring, world, timer);
   if (plan.parallel.zero == 0) {
     gradient = make_group(grid, Group::gradient, world, timer);
   } else {
@@ -46,8 +49,8 @@ RankGroups::RankGroups(const Plan& plan, Communicator& world, StepTimer& timer) 
 
 std::vector<GroupCalls*> RankGroups::all() const {
   std::vector<GroupCalls*> groups;
-  for (const auto* group :
-       {&tensor, &gradient, &shard, &replica, &key_value_replicas, &embedding, &stage_outputs, &stage_gradients})
+  for (const auto* group : {&tensor, &ulysses, &ring_keys, &ring_gradients, &gradient, &shard, &replica,
+                            &key_value_replicas, &embedding, &stage_outputs, &stage_gradients})
     if (*group) groups.push_back(group->get());
   return groups;
 }

@@ -10,10 +10,18 @@
 
 namespace reckon {
 
+/// The ring's communicators, one for each kind of message, because a rank may be ahead of another with one of them.
+/// Null without a ring.
+struct RingGroups {
+  GroupCalls* keys = nullptr;
+  GroupCalls* gradients = nullptr;
+};
+
 /// Null where the group has one member.
 struct RankGroups {
   Coordinates coordinates;
-  std::unique_ptr<GroupCalls> tensor;
+  std::unique_ptr<GroupCalls> tensor, ulysses;
+  std::unique_ptr<GroupCalls> ring_keys, ring_gradients;       // blocks, and their gradients on the way back
   std::unique_ptr<GroupCalls> gradient;                        // without ZeRO: ranks that hold the same weights
   std::unique_ptr<GroupCalls> shard, replica;                  // ZeRO: ranks that share them; that hold the same shard
   std::unique_ptr<GroupCalls> key_value_replicas;              // tensor ranks that hold the same key/value heads

@@ -30,15 +30,17 @@ at::ScalarType scalar_type(NumberFormat format) {
   }
 }
 
-RankModel::RankModel(const Plan& checked_plan, Coordinates place, StepTimer& step_timer, GroupCalls* tensor_group)
+RankModel::RankModel(const Plan& checked_plan, const RankGroups& groups, StepTimer& step_timer)
     : plan(checked_plan),
-      coordinates(place),
+      coordinates(groups.coordinates),
       shape(local_shape(checked_plan)),
       compute(scalar_type(checked_plan.precision.compute)),
       accumulator(compute == at::kDouble ? at::kDouble : at::kFloat),
-      vocabulary(vocabulary_group(checked_plan, shape, place, tensor_group)),
+      vocabulary(vocabulary_group(checked_plan, shape, coordinates, groups.tensor.get())),
       timer(step_timer),
-      tensor(tensor_group) {
+      tensor(groups.tensor.get()),
+      ulysses(groups.ulysses.get()),
+      ring{groups.ring_keys.get(), groups.ring_gradients.get()} {
   if (plan.model.position == Position::rope) rotary = rotary_table(plan.model, plan.batch.sequence_length, accumulator);
 }
 

@@ -1,4 +1,4 @@
-// What the ops of one rank share: local shapes, types, tables, the tensor group.
+// What the ops of one rank share: local shapes, types, tables, groups.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,6 +12,7 @@
 #include "runtime/train/group_calls.h"
 #include "runtime/train/ops/loss.h"
 #include "runtime/train/ops/rotary.h"
+#include "runtime/train/rank_groups.h"
 #include "runtime/train/step_timer.h"
 
 namespace reckon {
@@ -28,9 +29,11 @@ struct RankModel {
   VocabularyGroup vocabulary;
   StepTimer& timer;
   GroupCalls* tensor = nullptr;  // null when the plan has no tensor parallelism
+  GroupCalls* ulysses = nullptr;
+  RingGroups ring;
 
-  /// `tensor_group` outlives the model. Throws ConfigError naming the key for a valid plan that cannot be executed yet.
-  RankModel(const Plan& plan, Coordinates coordinates, StepTimer& timer, GroupCalls* tensor_group);
+  /// `groups` outlives the model. Throws ConfigError naming the key for a valid plan that cannot be executed yet.
+  RankModel(const Plan& plan, const RankGroups& groups, StepTimer& timer);
 
   std::int64_t batch_rows() const { return plan.batch.micro_batch; }
 };

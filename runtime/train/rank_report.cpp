@@ -9,6 +9,7 @@
 
 #include "plan/parameters.h"
 #include "plan/pipeline_schedule.h"
+#include "plan/step_documents.h"
 #include "runtime/train/exchange_text.h"
 #include "runtime/train/input/executable.h"
 #include "runtime/train/statistics.h"
@@ -130,14 +131,16 @@ std::vector<TrafficEntry> worst_traffic(const std::vector<RankReport>& reports) 
   return entries;
 }
 
-StepSummary step_summary(const Plan& plan, const std::vector<double>& seconds) {
+StepSummary step_summary(const Plan& plan, const std::vector<double>& seconds, std::int64_t steps) {
   StepSummary step;
   step.seconds = Seconds(median(seconds));
   step.interval_low = Seconds(quantile(seconds, 0.1));
   step.interval_high = Seconds(quantile(seconds, 0.9));
-  step.tokens = step.useful_tokens = plan.batch.global_batch * plan.batch.sequence_length;
-  const double rate = static_cast<double>(step.tokens) / step.seconds.value / static_cast<double>(plan.world_size());
-  step.tokens_per_second_per_device = step.useful_tokens_per_second_per_device = rate;
+  step.tokens = plan.batch.global_batch * plan.batch.sequence_length;
+  step.useful_tokens = std::llround(useful_tokens(plan, steps));
+  const double device_seconds = step.seconds.value * static_cast<double>(plan.world_size());
+  step.tokens_per_second_per_device = static_cast<double>(step.tokens) / device_seconds;
+  step.useful_tokens_per_second_per_device = static_cast<double>(step.useful_tokens) / device_seconds;
   return step;
 }
 
@@ -166,16 +169,17 @@ std::vector<RankReport> exchange_reports(Communicator& world, const RankReport& 
 }
 
 StepProfile measured_profile(const Plan& plan, const std::vector<RankReport>& reports,
-                             const std::vector<double>& seconds) {
+                             const std::vector<double>& seconds, std::int64_t steps) {
   StepProfile profile;
   profile.source = ProfileSource::measured;
   profile.plan = plan;
   profile.world_size = plan.world_size();
   profile.parameters = count_parameters(plan.model);
   profile.active_parameters = count_active_parameters(plan.model);
-  profile.step = step_summary(plan, seconds);
+  profile.step = step_summary(plan, seconds, steps);
   for (const RankReport& report : reports)
     profile.step.bubble_fraction += report.bubble / profile.step.seconds.value / static_cast<double>(reports.size());
+  profile.packing = planned_documents(plan).packing;
   const auto awaited = std::min_element(reports.begin(), reports.end(), [](const RankReport& a, const RankReport& b) {
     return a.waiting < b.waiting;  // the rank that others wait for
   });

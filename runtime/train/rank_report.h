@@ -28,8 +28,8 @@ RankReport rank_report(RankTrainer& trainer, int rank, const MemoryAccount& acco
 /// Every rank's report on every rank. Collective.
 std::vector<RankReport> exchange_reports(Communicator& world, const RankReport& own);
 
-/// `seconds`: of each timed step, on its slowest rank. FLOP figures are left to the caller.
+/// `seconds`: of each timed step, on its slowest rank; `steps` were made in all. FLOP figures are left to the caller.
 StepProfile measured_profile(const Plan& plan, const std::vector<RankReport>& reports,
-                             const std::vector<double>& seconds);
+                             const std::vector<double>& seconds, std::int64_t steps);
 
 }  // namespace reckon

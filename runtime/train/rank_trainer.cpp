@@ -14,9 +14,13 @@
 namespace reckon {
 namespace {
 
-at::Tensor row_positions(const Plan& plan) {
-  const std::int64_t length = plan.batch.sequence_length;
-  return at::arange(length, at::kInt).repeat({plan.batch.micro_batch});
+/// Of rows that are one document each: the same for all of them.
+at::Tensor row_positions(const Plan& plan, RowFeed& feed) {
+  if (plan.has_documents()) return {};
+  const std::vector<std::int32_t> positions = feed.rows(0, 0).positions;
+  const at::Tensor tensor = at::empty({static_cast<std::int64_t>(positions.size())}, at::kInt);
+  std::copy(positions.begin(), positions.end(), pointer<std::int32_t>(tensor));
+  return tensor;
 }
 
 std::vector<VirtualStage> virtual_stages(const RankModel& model, const ParameterStore& store, const RankGroups& groups,
@@ -27,18 +31,14 @@ std::vector<VirtualStage> virtual_stages(const RankModel& model, const Parameter
   return stages;
 }
 
-double tokens_of_step(const Plan& plan) {
-  return static_cast<double>(plan.batch.global_batch * plan.batch.sequence_length);
-}
-
 }  // namespace
 
 RankTrainer::RankTrainer(const Plan& plan, Communicator& world, const TokenStream& tokens)
     : plan_(plan),
       world_(world),
-      tokens_(tokens),
       groups_(plan, world, timer_),
-      model_(plan, groups_.coordinates, timer_, groups_.tensor.get()),
+      feed_(plan, tokens, groups_.coordinates),
+      model_(plan, groups_, timer_),
       store_(plan, parameter_layout(plan, groups_.coordinates), model_.compute, model_.accumulator,
              groups_.shard ? groups_.shard->rank() : 0),
       gradients_(make_gradient_accumulation(plan, store_, groups_, timer_)),
@@ -48,28 +48,26 @@ RankTrainer::RankTrainer(const Plan& plan, Communicator& world, const TokenStrea
                                 static_cast<int>(plan.micro_batches()))),
       replicated_(plan, store_, groups_),
       optimizer_(plan, store_, groups_, timer_),
-      positions_(row_positions(plan)),
+      positions_(row_positions(plan, feed_)),
       links_(model_, groups_) {}
 
-MicroBatch RankTrainer::make_batch(std::int64_t step, int micro_batch) const {
-  const std::int64_t rows = plan_.batch.micro_batch, length = plan_.batch.sequence_length;
-  MicroBatch batch;
-  {
+MicroBatch RankTrainer::make_batch(std::int64_t step, int micro_batch) {
+  RankRows rows = feed_.rows(step, micro_batch);
+  const auto tensor_of = [](const std::vector<std::int32_t>& numbers) {
     const CategoryScope scope(MemoryCategory::activations);
-    batch.tokens = at::empty({rows * length}, at::kInt);
-    batch.targets = at::empty({rows * length}, at::kInt);
-  }
-  batch.positions = positions_;
-  batch.loss_scale = 1.0 / tokens_of_step(plan_);
+    const at::Tensor tensor = at::empty({static_cast<std::int64_t>(numbers.size())}, at::kInt);
+    std::copy(numbers.begin(), numbers.end(), pointer<std::int32_t>(tensor));
+    return tensor;
+  };
+  MicroBatch batch;
+  batch.tokens = tensor_of(rows.tokens);
+  batch.targets = tensor_of(rows.targets);
+  if (plan_.has_documents()) batch.positions = tensor_of(rows.positions);
+  else batch.positions = positions_;
+  batch.shares = std::move(rows.shares);
+  batch.loss_scale = 1.0 / static_cast<double>(feed_.targets(step));
   batch.rounding_seed = split_mix(split_mix(plan_.train.seed) + static_cast<std::uint64_t>(step)) +
                         static_cast<std::uint64_t>(micro_batch * plan_.parallel.data + groups_.coordinates.data);
-  std::vector<std::int32_t> row(static_cast<std::size_t>(length + 1));
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const std::int64_t sample = (micro_batch * plan_.parallel.data + groups_.coordinates.data) * rows + r;
-    tokens_.read(step, sample, row);
-    std::copy(row.begin(), row.end() - 1, pointer<std::int32_t>(batch.tokens) + r * length);
-    std::copy(row.begin() + 1, row.end(), pointer<std::int32_t>(batch.targets) + r * length);
-  }
   return batch;
 }
 
@@ -108,7 +106,8 @@ StepResult RankTrainer::forward_backward(std::int64_t step) {
   Handle call = world_.all_reduce(view(sums));
   timer_.wait(call, timer_.component("other"));
   StepResult result;
-  result.loss = sums[0] / tokens_of_step(plan_);
+  result.tokens = feed_.useful_tokens(step);
+  result.loss = sums[0] / static_cast<double>(feed_.targets(step));
   result.gradient_norm = std::sqrt(sums[1]);
   return result;
 }

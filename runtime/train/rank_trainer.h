@@ -11,7 +11,7 @@
 #include "plan/plan.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/train/gradient_accumulation.h"
-#include "runtime/train/input/token_stream.h"
+#include "runtime/train/input/row_feed.h"
 #include "runtime/train/optimizer.h"
 #include "runtime/train/pipeline_links.h"
 #include "runtime/train/rank_groups.h"
@@ -21,9 +21,10 @@
 namespace reckon {
 
 struct StepResult {
-  double loss = 0;           // mean over the tokens of all ranks, before the update
+  double loss = 0;           // mean over the tokens of all ranks that have a target, before the update
   double gradient_norm = 0;  // of the gradient of that mean, before clipping
   double learning_rate = 0;
+  std::int64_t tokens = 0;  // of all ranks, without padding
   StepTimes times;  // of this rank
 };
 
@@ -52,16 +53,16 @@ class RankTrainer {
  private:
   using Place = std::pair<int, int>;  // chunk, micro-batch
 
-  MicroBatch make_batch(std::int64_t step, int micro_batch) const;
+  MicroBatch make_batch(std::int64_t step, int micro_batch);
   void run_forward(const Action& action, std::int64_t step);
   void run_backward(const Action& action, bool last_micro_batch);
   [[noreturn]] void end_run(std::int64_t step, const char* quantity, double value);
 
   const Plan& plan_;
   Communicator& world_;
-  const TokenStream& tokens_;
   StepTimer timer_;
   RankGroups groups_;
+  RowFeed feed_;
   RankModel model_;
   ParameterStore store_;
   std::unique_ptr<GradientAccumulation> gradients_;
@@ -69,7 +70,7 @@ class RankTrainer {
   std::vector<Action> actions_;
   ReplicatedGradients replicated_;
   Optimizer optimizer_;
-  at::Tensor positions_;  // place of each token in its row
+  at::Tensor positions_;  // place of each token in its row, where every row is one document
   PipelineLinks links_;
   std::map<Place, StageActivations> in_flight_;
   std::size_t peak_in_flight_ = 0;

@@ -73,8 +73,7 @@ TrainResult train(const Plan& plan, Communicator& world, const TokenStream& toke
     }
     if (world.rank() == 0)
       observer.on_step({done, result.loss, result.gradient_norm, result.learning_rate, shared[0], cpu,
-                        static_cast<double>(plan.batch.global_batch * plan.batch.sequence_length) / shared[0],
-                        account.peak().value});
+                        static_cast<double>(result.tokens) / shared[0], account.peak().value});
     if (folders.checkpoints.empty() || !(stop || saves_after(plan, done))) continue;
     if (world.rank() == 0) observer.before_checkpoint();
     save_checkpoint(plan, world, trainer, folders.checkpoints, done);
@@ -86,7 +85,7 @@ TrainResult train(const Plan& plan, Communicator& world, const TokenStream& toke
   if (world.rank() == 0) observer.on_trace(traces);
   if (observer.on_gradient_check) run_gradient_check(plan, world, tokens, trainer, done, observer);
   const RankReport report = rank_report(trainer, world.rank(), account, timed, done - start);
-  return {measured_profile(plan, exchange_reports(world, report), seconds), done};
+  return {measured_profile(plan, exchange_reports(world, report), seconds, done), done};
 }
 
 }  // namespace reckon

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/attention_scratch.h"
 #include "plan/memory_events.h"
 #include "tests/support/small_plans.h"
 
@@ -155,20 +156,21 @@ TEST(TransientPeak, LossKernelsPeakAsTheirTableSays) {
   EXPECT_LT(peak(LossKernel::chunked).second, cells);
 }
 
-// h = 64, f = 256, 32 tokens, GPT, flash: walked by hand. One hidden tensor U = 32*64*2 = 4096 bytes; fp32 gradients,
-// so a product's weight gradient passes through bf16.
+// h = 64, 4 heads, f = 256, 32 tokens, GPT in bf16, flash on a CPU: walked by hand. One hidden tensor U = 32*64*2 =
+// 4096 bytes. The scratch of attention is larger than everything else, so both peaks lie there.
 TEST(TransientPeak, GptLayerByHand) {
   Plan plan = gpt(32);
   plan.hardware.device.is_cpu = true;
   const OpList list = dense(plan);
   const KeptSet kept = kept_tensors(plan, list, Recompute::none, 0);
   const TransientPeak peak = transient_peak(list, kept);
-  // Forward ends with every kept tensor and the output: nothing else was larger before.
-  EXPECT_EQ(peak.forward.value, 4096);
-  // Backward of `down`: gradients of the output (shared with the residual's) and of down_input (4U), the temporary
-  // 256 x 64 x 2 = 32,768 bytes; nothing kept is freed yet. Backward of the activation: output's gradient, 4U + 4U,
-  // with down_input (4U) freed: 1 + 8 - 4 = 5U; `up`: 1 + 4 + 1 + 32,768 - (down_input 4U + hidden 4U).
-  EXPECT_EQ(peak.backward.value, 4096 + 4 * 4096 + 32768);
+  const std::int64_t scratch = 4 * attention_scratch_elements(16, true);
+  // Kept tensors that are made after attention, or freed before its backward: residual U, normed U with its mean and
+  // deviation of 32 rows, FFN hidden and its activation 4U each.
+  const std::int64_t after_attention = 10 * 4096 + 2 * 32 * 4;
+  EXPECT_EQ(peak.forward.value, scratch - after_attention);
+  // Gradients of the stream and of the output U each, of q, k, v 3U and once more in fp32; row sums of 4 heads.
+  EXPECT_EQ(peak.backward.value, scratch + 5 * 4096 + 4 * 32 * 3 * 64 + 4 * 4 * 32 - after_attention);
 }
 
 TEST(MemoryEvents, EveryBlockIsFreedOrHandedOn) {

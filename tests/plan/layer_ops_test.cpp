@@ -130,9 +130,11 @@ TEST(LayerOps, RingPassesTheBlocksThatTheWorkNeeds) {
   const Op full = op_named(dense(plan), "attention");
   EXPECT_EQ(full.forward_collectives.at(0).calls, 7);
   EXPECT_EQ(full.forward_collectives.at(0).bytes.value, block);
-  EXPECT_EQ(full.backward_collectives.at(0).bytes.value, 2 * block);
+  EXPECT_EQ(full.backward_collectives.at(0).bytes.value, block);
+  EXPECT_EQ(full.backward_collectives.at(1).bytes.value, 2 * block);  // gradients, in fp32
   AttentionWork work = single_document_work(plan);
-  work.key_blocks = 1.5;
+  work.key_blocks = work.gradient_blocks = 1.5;
+  work.messages = 2;
   const Op pruned = op_named(section_ops(plan, Section::dense_layer, work), "attention");
   EXPECT_EQ(pruned.forward_collectives.at(0).calls, 2);
   EXPECT_EQ(pruned.forward_collectives.at(0).bytes.value, block * 3 / 4);

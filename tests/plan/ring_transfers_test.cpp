@@ -109,6 +109,7 @@ TEST(RingTransfers, WhatOneRankSendsAnotherReceives) {
           EXPECT_EQ(plan.received(), work.received[rank]);
           EXPECT_EQ(plan.sent(), work.sent[rank]);
           EXPECT_EQ(plan.pairs(), work.pairs[rank]);
+          EXPECT_EQ(plan.gradients_sent(), work.received[rank]);
           for (const RingRound& round : plan.rounds) {
             EXPECT_LE(round.received(), plan.rank_tokens);  // the fixed buffer holds two of these
             if (round.from < 0) continue;

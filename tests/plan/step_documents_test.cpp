@@ -96,7 +96,7 @@ TEST(DocumentWork, CostsFollowTheHardware) {
   plan.hardware.time.attention_backward.flops_factor = 2.0;
   // 3.5 * 2 * (16 + 16) * 4 heads * 2 / 1e12 and 3 * 32 * 4 heads * 2 bytes / 1e10
   EXPECT_DOUBLE_EQ(placement_costs(plan).pair, 3.5 * 2 * 32 * 4 * 2 / 1e12);
-  EXPECT_DOUBLE_EQ(placement_costs(plan).key_token, 3.0 * 32 * 4 * 2 / 1e10);
+  EXPECT_DOUBLE_EQ(placement_costs(plan).key_token, (2 * 2.0 + 4) * 32 * 4 / 1e10);
 }
 
 TEST(PlannedDocuments, OneDocumentARowIsTheClosedForm) {

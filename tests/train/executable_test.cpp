@@ -28,8 +28,6 @@ void expect_refused(const std::string& key, const std::function<void(Plan&)>& ch
 }
 
 TEST(Executable, RefusesWhatItCannotDoYetByKey) {
-  expect_refused("parallel.ring", [](Plan& plan) { plan.parallel.ring = 2; });
-  expect_refused("parallel.ulysses", [](Plan& plan) { plan.parallel.ulysses = 2; });
   expect_refused("model", [](Plan& plan) { plan.model.moe.experts = 4; });
   expect_refused("model", [](Plan& plan) { plan.model.position = Position::alibi; });
   expect_refused("model", [](Plan& plan) { plan.model.rope_scaling = "llama3"; });
@@ -40,12 +38,11 @@ TEST(Executable, RefusesWhatItCannotDoYetByKey) {
   expect_refused("precision.compute", [](Plan& plan) { plan.precision.compute = NumberFormat::fp8_e4m3; });
   expect_refused("gradients.reduce", [](Plan& plan) { plan.gradients.reduce = GradientReduce::all_to_all_sum; });
   expect_refused("optimizer.states", [](Plan& plan) { plan.optimizer.states = NumberFormat::int8; });
-  expect_refused("documents.source", [](Plan& plan) { plan.documents.source = "fineweb"; });
 }
 
 TEST(Executable, NamesEveryRefusedKeyAtOnce) {
   Plan plan = small_plan();
-  plan.parallel.ring = 2;
+  plan.model.position = Position::alibi;
   plan.optimizer.states = NumberFormat::int8;
   try {
     require_executable(plan);

@@ -2,7 +2,11 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <mutex>
+#include <sstream>
 
 #include "cost_model/memory.h"
 #include "cost_model/predict.h"
@@ -170,6 +174,43 @@ TEST(PredictedMemory, HoldsForTensorAndPipelineParallelism) {
                                std::to_string(c.pipeline) + ", chunks " + std::to_string(c.chunks) + ", schedule " +
                                std::to_string(static_cast<int>(c.schedule)));
   }
+}
+
+// Every document's lengths give the same peak: buffers are of fixed size.
+TEST(PredictedMemory, HoldsForContextParallelism) {
+  struct Case {
+    std::int64_t ulysses, ring, micro_batch;
+    NumberFormat compute;
+    Recompute recompute;
+  };
+  for (const Case& c :
+       {Case{1, 1, 2, NumberFormat::fp32, Recompute::none}, Case{1, 1, 2, NumberFormat::bf16, Recompute::none},
+        Case{2, 1, 2, NumberFormat::fp32, Recompute::none}, Case{4, 1, 1, NumberFormat::bf16, Recompute::full},
+        Case{1, 4, 2, NumberFormat::fp32, Recompute::none}, Case{1, 2, 1, NumberFormat::bf16, Recompute::none},
+        Case{2, 2, 2, NumberFormat::fp32, Recompute::full}, Case{2, 2, 1, NumberFormat::bf16, Recompute::none}})
+    for (const char* lengths : {"100 28 40 88 5 123", "128", "31 32 33"}) {
+      Plan plan = memory_plan();
+      plan.precision.compute = plan.activations.stored = c.compute;
+      plan.batch = {256, c.micro_batch, 2 * c.micro_batch};
+      plan.parallel.ulysses = c.ulysses;
+      plan.parallel.ring = c.ring;
+      plan.activations.recompute = c.recompute;
+      plan.activations.recompute_layers = {2};
+      const auto file = std::filesystem::path(::testing::TempDir()) / "reckon_memory_test.lengths";
+      std::ofstream out(file);
+      for (std::istringstream words(lengths);
+           const auto& length :
+           std::vector<std::string>(std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()))
+        out << length << "\n";
+      out.close();
+      plan.documents.source = file.string();
+      const double counted = static_cast<double>(count_step(plan).peak.value);
+      const double predicted = static_cast<double>(predict_memory(resolve(plan)).at(0).memory.peak_allocated.value);
+      // In bf16 products may go through fp32 copies, which a machine's file has to say.
+      EXPECT_NEAR(counted, predicted, c.compute == NumberFormat::fp32 ? 0.0 : 0.01 * predicted)
+          << "ulysses " << c.ulysses << ", ring " << c.ring << ", bits " << payload_bits(c.compute) << ", documents "
+          << lengths;
+    }
 }
 
 TEST(PredictedMemory, HoldsForGpt2StyleLayers) {

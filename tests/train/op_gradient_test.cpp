@@ -4,12 +4,12 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-#include "runtime/train/ops/attention.h"
 #include "runtime/train/ops/ffn_activation.h"
 #include "runtime/train/ops/loss.h"
 #include "runtime/train/ops/matrix_product.h"
 #include "runtime/train/ops/norm.h"
 #include "runtime/train/ops/rotary.h"
+#include "runtime/train/ring_attention.h"
 
 namespace reckon {
 namespace {
@@ -122,11 +122,16 @@ TEST_F(OpGradient, AttentionOnPartsOfOneBufferAgreesWithAutograd) {
   expected.backward(dy);
 
   const at::Tensor query = qkv.slice(1, 0, q), key = qkv.slice(1, q, q + kv), value = qkv.slice(1, q + kv);
-  const AttentionResult result = attention_forward(query, key, value, rows, dim);
+  RowShare whole_row;
+  whole_row.transfers.own = {{0, length, 0, length, 0}};
+  const RingAttention::Rows shares(rows, std::make_shared<const RowShare>(whole_row));
+  const at::Tensor output = at::empty_like(dy), log_sum_exp = at::empty({rows * heads, length}, at::kDouble);
   const at::Tensor gradient = at::empty_like(qkv);
-  attention_backward(dy, query, key, value, result, rows, dim, gradient.slice(1, 0, q), gradient.slice(1, q, q + kv),
-                     gradient.slice(1, q + kv));
-  expect_equal(result.output, expected.detach());
+  RingAttention attention(shares, dim, {});
+  attention.forward(query, {key, value}, output, log_sum_exp);
+  attention.backward(dy, query, {key, value}, output, log_sum_exp, gradient.slice(1, 0, q),
+                     {gradient.slice(1, q, q + kv), gradient.slice(1, q + kv)});
+  expect_equal(output, expected.detach());
   expect_equal(gradient, leaf_qkv.grad());
 }
 

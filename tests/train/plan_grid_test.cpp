@@ -66,7 +66,7 @@ std::vector<GridLine> grid_lines() {
 /// Says how a step is executed, not what it computes.
 bool is_about_execution(const std::string& key) {
   return key.starts_with("parallel.") || key.starts_with("activations.") || key.starts_with("gradients.") ||
-         key.starts_with("batch.micro_batch=");
+         key.starts_with("batch.micro_batch=") || key.starts_with("documents.placement=");
 }
 
 Plan plan_with(const std::vector<std::string>& keys) {
@@ -109,8 +109,8 @@ Outcome train(const Plan& plan) {
       outcome.losses.push_back(step.loss);
       outcome.norms.push_back(step.gradient_norm);
     }
-    const StepProfile measured =
-        measured_profile(plan, exchange_reports(world, rank_report(trainer, rank, account, times, kSteps)), {1.0});
+    const StepProfile measured = measured_profile(
+        plan, exchange_reports(world, rank_report(trainer, rank, account, times, kSteps)), {1.0}, kSteps);
     if (rank == 0) outcome.measured = measured;
     const AccountScope scope(account_of_the_test());
     const std::lock_guard lock(mutex);

@@ -60,13 +60,8 @@ void require_executable(const Plan& plan) {
                 fmt::format("the runtime computes in fp32 and bf16, not in {}", name_of(compute)));
   refuse.add_if(plan.precision.master != NumberFormat::fp32, "precision.master",
                 fmt::format("the runtime keeps fp32 master weights, not {}", name_of(plan.precision.master)));
-  refuse.add_if(plan.parallel.ulysses > 1, "parallel.ulysses",
-                "Ulysses sequence parallelism cannot be executed yet; use 1");
-  refuse.add_if(plan.parallel.ring > 1, "parallel.ring", "ring attention cannot be executed yet; use 1");
   refuse.add_if(plan.parallel.chunks > 1 && plan.parallel.pipeline == 1, "parallel.chunks",
                 "several chunks on one pipeline stage cannot be executed; use 1");
-  refuse.add_if(plan.documents.source != "single", "documents.source",
-                "packed documents cannot be executed yet; use 'single' and give the text as train.data");
   refuse.add_if(plan.kernels.attention != AttentionKernel::flash, "kernels.attention",
                 "the runtime has flash attention only");
   refuse.add_if(plan.kernels.loss != LossKernel::fused, "kernels.loss", "the runtime has the fused loss only");

@@ -15,14 +15,34 @@ namespace {
   throw ConfigError({{std::move(message), file.string(), 0, 0, key}});
 }
 
+class PieceTokenizer : public TextTokenizer {
+ public:
+  explicit PieceTokenizer(const std::filesystem::path& model) {
+    if (const auto status = processor_.Load(model.string()); !status.ok())
+      refuse(fmt::format("cannot be read as a SentencePiece model: {}", status.ToString()), model, "train.tokenizer");
+  }
+
+  std::int64_t vocabulary() const override { return processor_.GetPieceSize(); }
+  std::vector<std::int32_t> tokens(const std::string& text, const TextDocument& document) const override {
+    std::vector<int> ids;
+    if (const auto status = processor_.Encode(text, &ids); !status.ok())
+      refuse(fmt::format("cannot be cut into pieces: {}", status.ToString()), document.file, "train.data");
+    if (processor_.eos_id() >= 0) ids.push_back(processor_.eos_id());
+    if (ids.empty()) refuse("this document gives no piece", document.file, "train.data");
+    return {ids.begin(), ids.end()};
+  }
+
+ private:
+  sentencepiece::SentencePieceProcessor processor_;
+};
+
 class PieceDocuments : public DocumentSource {
  public:
   PieceDocuments(const std::filesystem::path& data, const std::filesystem::path& model) {
-    sentencepiece::SentencePieceProcessor processor;
-    if (const auto status = processor.Load(model.string()); !status.ok())
-      refuse(fmt::format("cannot be read as a SentencePiece model: {}", status.ToString()), model, "train.tokenizer");
-    vocabulary_ = processor.GetPieceSize();
-    for (const TextDocument& document : list_text_documents(data)) add(processor, document);
+    const PieceTokenizer tokenizer(model);
+    vocabulary_ = tokenizer.vocabulary();
+    for (const TextDocument& document : list_text_documents(data))
+      pieces_.push_back(tokenizer.tokens(read_text(document), document));
   }
 
   std::int64_t vocabulary() const override { return vocabulary_; }
@@ -33,15 +53,6 @@ class PieceDocuments : public DocumentSource {
   }
 
  private:
-  void add(const sentencepiece::SentencePieceProcessor& processor, const TextDocument& document) {
-    std::vector<int> ids;
-    if (const auto status = processor.Encode(read_text(document), &ids); !status.ok())
-      refuse(fmt::format("cannot be cut into pieces: {}", status.ToString()), document.file, "train.data");
-    if (processor.eos_id() >= 0) ids.push_back(processor.eos_id());
-    if (ids.empty()) refuse("this document gives no piece", document.file, "train.data");
-    pieces_.emplace_back(ids.begin(), ids.end());
-  }
-
   const std::vector<std::int32_t>& of(std::int64_t document) const {
     return pieces_.at(static_cast<std::size_t>(document));
   }
@@ -51,6 +62,10 @@ class PieceDocuments : public DocumentSource {
 };
 
 }  // namespace
+
+std::unique_ptr<TextTokenizer> open_sentence_piece_model(const std::filesystem::path& model) {
+  return std::make_unique<PieceTokenizer>(model);
+}
 
 std::unique_ptr<DocumentSource> open_sentence_pieces(const std::filesystem::path& data,
                                                      const std::filesystem::path& model) {
