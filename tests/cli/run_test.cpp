@@ -151,8 +151,8 @@ TEST_F(Run, OldResultsAreNotTakenForNewOnes) {
 }
 
 TEST_F(Run, ARefusalLeavesTheFolderAlone) {
-  for (const std::string& refused : {std::string("kernels.dropout=true"),
-                                     "train.data=" + folder_.path() + "/missing", std::string("--resume x")}) {
+  for (const std::string& refused :
+       {std::string("kernels.dropout=true"), "train.data=" + folder_.path() + "/missing", std::string("--resume x")}) {
     EXPECT_EQ(run("--backend threads " + refused).exit_code, 2) << refused;
     EXPECT_FALSE(fs::exists(out())) << refused;
   }
