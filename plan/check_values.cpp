@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plan/check_model.h"
+#include "plan/parameters.h"
 #include "plan/plan_rules.h"
 #include "plan/plan_schema.h"
 
@@ -14,8 +15,10 @@ namespace {
 
 void check_hardware(Rules& rules) {
   const HardwareSpec& hardware = rules.plan.hardware;
-  if (hardware.devices_per_node < 1)
-    rules.broken("hardware.devices_per_node", "hardware.devices_per_node must be 1 or more");
+  constexpr int kMostDevices = 1 << 16;
+  if (hardware.devices_per_node < 1 || hardware.devices_per_node > kMostDevices)
+    rules.broken("hardware.devices_per_node", fmt::format("hardware.devices_per_node is {}; legal: 1 to {}",
+                                                          hardware.devices_per_node, kMostDevices));
   if (hardware.device.memory.value <= 0)
     rules.broken("hardware.device.memory", "hardware.device.memory must be above 0 B");
   if (!(hardware.device.memory_bandwidth.value > 0)) {
@@ -44,7 +47,8 @@ void check_values(Rules& rules) {
 }
 
 void check_sizes(Rules& rules) {
-  constexpr double kMostRanks = 1 << 24, kMostTokens = 1e15, kMostActions = 1 << 24, kMostBytes = 1e18;
+  constexpr double kMostRanks = 1 << 24, kMostTokens = 1e15, kMostActions = 1 << 21, kMostBytes = 1e18,
+                   kMostBuckets = 1 << 20;
   const auto number = [](std::int64_t value) { return static_cast<double>(value); };
   const double world = number(rules.parallel.data) * number(rules.parallel.pipeline) * number(rules.parallel.tensor) *
                        number(rules.parallel.ulysses) * number(rules.parallel.ring);
@@ -86,6 +90,17 @@ void check_sizes(Rules& rules) {
         "batch.sequence_length",
         fmt::format("the activations of one step come to about {:.2g} bytes a replica; at most {:.0g} can be planned",
                     bytes, kMostBytes));
+  }
+  const double weights =
+                   number(count_parameters(rules.model)) / (number(rules.parallel.tensor * rules.parallel.pipeline)),
+               bucket = number(rules.plan.gradients.bucket.value) * 8 / payload_bits(rules.plan.gradients.wire);
+  if (weights > kMostBuckets * std::max(1.0, bucket)) {
+    rules.broken(
+        "gradients.bucket",
+        fmt::format("{:.3g} gradients on a rank in buckets of {:.3g} are {:.3g} buckets; at most {:.0f} can be "
+                    "planned; legal: {:.3g} bytes or more",
+                    weights, bucket, weights / std::max(1.0, bucket), kMostBuckets,
+                    weights / kMostBuckets * payload_bits(rules.plan.gradients.wire) / 8));
   }
 }
 

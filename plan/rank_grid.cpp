@@ -58,15 +58,20 @@ struct NodeSpread {
   std::int64_t nodes = 0, fullest = 0;
 };
 
+/// Members that come before rank `end`.
+std::int64_t members_before(const Progression& group, std::int64_t end) {
+  return std::clamp<std::int64_t>((end - group.first + group.stride - 1) / group.stride, 0, group.count);
+}
+
+/// Without a walk over the members, of which a group may have a million. Ranks ascend, so the members of one node are
+/// neighbours, and how a node is filled repeats after `stride` nodes.
 NodeSpread spread_over_nodes(const Progression& group, std::int64_t devices_per_node) {
-  NodeSpread spread;
-  std::int64_t node = -1, on_node = 0;
-  for (std::int64_t i = 0; i < group.count; ++i) {  // ranks ascend, so the members of one node are neighbours
-    const std::int64_t next = group[i] / devices_per_node;
-    if (next != node) ++spread.nodes, on_node = 0;
-    node = next;
-    spread.fullest = std::max(spread.fullest, ++on_node);
-  }
+  if (group.stride >= devices_per_node) return {group.count, 1};
+  const std::int64_t first = group.first / devices_per_node, last = group[group.count - 1] / devices_per_node;
+  NodeSpread spread{last - first + 1, 0};
+  for (std::int64_t node = first; node <= std::min(last, first + group.stride); ++node)
+    spread.fullest = std::max(spread.fullest, members_before(group, (node + 1) * devices_per_node) -
+                                                  members_before(group, node * devices_per_node));
   return spread;
 }
 

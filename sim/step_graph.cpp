@@ -1,7 +1,10 @@
 #include "sim/step_graph.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "plan/errors.h"
 #include "plan/rank_grid.h"
 #include "plan/state_calls.h"
 #include "plan/state_traffic.h"
@@ -255,6 +258,29 @@ class StageBuilder {
   Wait last_bucket_;
 };
 
+/// Tasks of compute streams and collectives of all stages, before they are made: some hundred bytes each.
+void check_size(const Plan& plan, const OpTimes& times) {
+  constexpr double kMostTasks = 1 << 24;
+  const auto tasks_of = [](const SectionTimes& section) {
+    double tasks = 0;
+    for (const OpTime& op : section.ops)
+      tasks += 2 + static_cast<double>(op.forward_collectives.size() + op.backward_collectives.size());
+    return tasks;
+  };
+  const double layer = std::max(tasks_of(times.dense_layer), tasks_of(times.moe_layer)),
+               micro_batches = static_cast<double>(plan.micro_batches());
+  const double tasks = micro_batches * (layer * static_cast<double>(plan.model.layers) + tasks_of(times.embedding) +
+                                        tasks_of(times.head));
+  if (tasks > kMostTasks)
+    throw RuleError({{fmt::format("{:.0f} micro-batches through {} layers are {:.2g} tasks; at most {:.2g} can be "
+                                  "simulated; raise batch.micro_batch or parallel.data, or ask `reckon plan`",
+                                  micro_batches, plan.model.layers, tasks, kMostTasks),
+                      {},
+                      0,
+                      0,
+                      "batch.micro_batch"}});
+}
+
 }  // namespace
 
 int Labels::of(std::string_view name) {
@@ -264,6 +290,7 @@ int Labels::of(std::string_view name) {
 }
 
 StepGraph build_step_graph(const Plan& plan, const OpTimes& times) {
+  check_size(plan, times);
   const RankGrid grid(plan.parallel);
   StepGraph graph;
   for (std::int64_t stage = 0; stage < plan.parallel.pipeline; ++stage)
