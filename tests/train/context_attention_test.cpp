@@ -206,19 +206,22 @@ TEST(ContextAttention, HasAtMostTwiceTheErrorOfOneRankInBf16) {
     Case alone = c;
     alone.ulysses = alone.ring = 1;
     const Result expected = reference(c, data), got = distributed(c, data), one = distributed(alone, data);
-    const auto check = [&](const at::Tensor& a, const at::Tensor& b, const at::Tensor& x, const char* what) {
-      const double error = largest_difference(a, x), allowed = 2 * largest_difference(b, x);
+    const auto check = [&](const at::Tensor& a, const at::Tensor& b, const at::Tensor& x, const char* what,
+                           double factor = 2.0) {
+      const double error = largest_difference(a, x), allowed = factor * largest_difference(b, x);
       EXPECT_LE(error, allowed) << what << ", " << describe(c);
-      worst = std::max(worst, error / (allowed / 2));
+      worst = std::max(worst, error / (allowed / factor));
     };
     const std::int64_t q = c.heads * kHeadDim, kv = c.kv_heads * kHeadDim;
+    // A key/value head that several Ulysses ranks hold: each rounds its part of the gradient before they are added.
+    const double replicated = c.ulysses > c.kv_heads ? 3.0 : 2.0;
     const auto columns = [&](const Result& r, std::int64_t first, std::int64_t width) {
       return r.gradient.narrow(1, first, width);
     };
     check(got.output, one.output, expected.output, "output");
     check(columns(got, 0, q), columns(one, 0, q), columns(expected, 0, q), "queries");
-    check(columns(got, q, kv), columns(one, q, kv), columns(expected, q, kv), "keys");
-    check(columns(got, q + kv, kv), columns(one, q + kv, kv), columns(expected, q + kv, kv), "values");
+    check(columns(got, q, kv), columns(one, q, kv), columns(expected, q, kv), "keys", replicated);
+    check(columns(got, q + kv, kv), columns(one, q + kv, kv), columns(expected, q + kv, kv), "values", replicated);
   }
   std::cout << "largest error / error of one rank in bf16: " << worst << "\n";
 }
