@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <unordered_map>
 
-#include "cost_model/state_memory.h"
+#include "cost_model/stage_states.h"
 #include "plan/caching_allocator.h"
 #include "plan/kept_tensors.h"
 #include "plan/memory_events.h"
@@ -24,11 +24,11 @@ struct SectionEvents {
   int input = 0, output = 0, input_gradient = 0, output_gradient = 0;  // block numbers
   Bytes input_bytes, output_gradient_bytes;
   bool keeps_input = false;
-  Bytes gathered, whole_gradient;  // ZeRO-3 weights, ZeRO-2 gradient
+  SectionBytes whole;
 };
 
 SectionEvents section_events(const Plan& plan, const AttentionWork& work, const StageSection& section,
-                             std::int64_t stage, const WeightElements& weights) {
+                             std::int64_t stage, const SectionBytes& whole) {
   const OpList list = section_ops(plan, section.kind, work);
   const KeptSet kept = kept_tensors(plan, list, section.recomputed ? plan.activations.recompute : Recompute::none,
                                     static_cast<int>(stage));
@@ -42,28 +42,24 @@ SectionEvents section_events(const Plan& plan, const AttentionWork& work, const 
   events.input_bytes = input_bytes(list);
   events.output_gradient_bytes = output_gradient_bytes(list);
   events.keeps_input = input_is_kept(list, kept);
-  events.gathered = gathered_bytes(plan, weights);
-  events.whole_gradient = whole_gradient_bytes(plan, weights);
+  events.whole = whole;
   return events;
 }
 
 class SequenceBuilder {
  public:
   SequenceBuilder(const Plan& plan, const AttentionWork& work, std::int64_t stage) : stage_(stage), plan_(plan) {
-    const SectionWeights weights = section_weights(plan);
+    const std::array<SectionBytes, 4> whole = section_bytes(plan);
     const std::vector<ChunkSections> chunks = stage_sections(plan, stage);
     for (const ChunkSections& sections : chunks) {
       chunks_.emplace_back();
       for (const StageSection& section : sections) {
         auto& events = events_[variant(section)];
-        if (!events)
-          events = section_events(plan, work, section, stage, weights[static_cast<std::size_t>(section.kind)]);
+        if (!events) events = section_events(plan, work, section, stage, whole[static_cast<std::size_t>(section.kind)]);
         chunks_.back().push_back(&*events);
       }
     }
-    const WeightElements held = stage_weights(weights, chunks);
-    add_states(state_memory(plan, held),
-               communication_buffers(plan, held.total()) + held_messages(plan, plan.batch.micro_batch, stage));
+    add_states(stage_states(plan, stage), stage_buffers(plan, stage));
     allocate(constant_bytes(plan), MemoryCategory::transient);
   }
 
@@ -135,9 +131,10 @@ class SequenceBuilder {
     live.sections[0][sections[0]->input] = allocate(
         sections[0]->input_bytes, sections[0]->keeps_input ? MemoryCategory::activations : MemoryCategory::transient);
     std::vector<int> gathered(sections.size() + 1, -1);
-    gathered[0] = allocate(sections[0]->gathered, MemoryCategory::transient);
+    gathered[0] = allocate(sections[0]->whole.gathered, MemoryCategory::transient);
     for (std::size_t i = 0; i < sections.size(); ++i) {
-      if (i + 1 < sections.size()) gathered[i + 1] = allocate(sections[i + 1]->gathered, MemoryCategory::transient);
+      if (i + 1 < sections.size())
+        gathered[i + 1] = allocate(sections[i + 1]->whole.gathered, MemoryCategory::transient);
       play(sections[i]->forward, live.sections[i]);
       free(gathered[i]);
       if (sections[i]->output < 0) continue;
@@ -160,16 +157,19 @@ class SequenceBuilder {
     }
     if (sections.back()->output_gradient >= 0)
       gradient = allocate(sections.back()->output_gradient_bytes, MemoryCategory::transient);
-    int gathered = allocate(sections.back()->gathered, MemoryCategory::transient);
+    int gathered = allocate(sections.back()->whole.gathered, MemoryCategory::transient);
     int reducing = -1;  // the gradients of the section before, on their way
     for (std::size_t i = sections.size(); i-- > 0;) {
       auto& blocks = live.sections[i];
-      const int next = i > 0 ? allocate(sections[i - 1]->gathered, MemoryCategory::transient) : -1;
-      const int whole = allocate(sections[i]->whole_gradient, MemoryCategory::transient);
+      const int next = i > 0 ? allocate(sections[i - 1]->whole.gathered, MemoryCategory::transient) : -1;
+      const SectionBytes& own = sections[i]->whole;
+      const int made = allocate(own.gradient - own.being_reduced, MemoryCategory::transient);
+      const int reduced_next = allocate(own.being_reduced, MemoryCategory::transient);
       if (sections[i]->output_gradient >= 0) blocks[sections[i]->output_gradient] = gradient;
       play(sections[i]->backward, blocks);
+      free(made);
       free(reducing);
-      reducing = whole;
+      reducing = reduced_next;
       free(gathered);
       gathered = next;
       gradient = -1;

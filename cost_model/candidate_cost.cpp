@@ -58,10 +58,7 @@ Sharing make_sharing(Plan plan) {
   Sharing sharing;
   sharing.weights = section_weights(plan);
   sharing.times = state_times(plan, sharing.weights);
-  for (std::size_t i = 0; i < 4; ++i) {
-    sharing.gathered[i] = gathered_bytes(plan, sharing.weights[i]);
-    sharing.gradients[i] = whole_gradient_bytes(plan, sharing.weights[i]);
-  }
+  sharing.whole = section_bytes(plan);
   sharing.rules = overlap_rules(plan);
   sharing.communicators = plan.hardware.device.is_cpu ? Bytes(0) : communicator_bytes(plan, 0);
   sharing.plan = std::move(plan);
@@ -128,7 +125,7 @@ ChunkMemory CandidateModel::chunk_peak(const Candidate& candidate, const Sharing
     const auto section = static_cast<std::size_t>(run.section);
     const SectionMemory& memory =
         shape.memory(run.section, {run.again ? candidate.recompute : Recompute::none, candidate.storage, bits(stage)});
-    runs[count++] = {&memory, sharing.gathered[section], sharing.gradients[section], run.count};
+    runs[count++] = {&memory, sharing.whole[section], run.count};
   }
   return chunk_memory({runs.data(), count});
 }

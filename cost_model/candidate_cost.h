@@ -37,7 +37,7 @@ struct Sharing {
   Plan plan;  // all degrees and ZeRO
   StateTimes times;
   SectionWeights weights;
-  std::array<Bytes, 4> gathered, gradients;  // by Section: bytes of one while it runs
+  std::array<SectionBytes, 4> whole;  // by Section
   OverlapRules rules;
   Bytes communicators;
 };

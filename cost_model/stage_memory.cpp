@@ -1,18 +1,17 @@
 #include "cost_model/stage_memory.h"
 
 #include "cost_model/chunk_memory.h"
+#include "cost_model/stage_states.h"
 
 namespace reckon {
 
 namespace {
 
-ChunkMemory chunk_memory(const Plan& plan, const SectionTable& table, const ChunkSections& sections) {
+ChunkMemory chunk_memory(const SectionTable& table, const ChunkSections& sections) {
   std::vector<RunMemory> runs;
-  for (const SectionRun& run : runs_of(sections)) {
-    const WeightElements weights = table.weights[static_cast<std::size_t>(run.section.kind)];
-    runs.push_back({&table.memory[variant(run.section)], gathered_bytes(plan, weights),
-                    whole_gradient_bytes(plan, weights), run.count});
-  }
+  for (const SectionRun& run : runs_of(sections))
+    runs.push_back(
+        {&table.memory[variant(run.section)], table.whole[static_cast<std::size_t>(run.section.kind)], run.count});
   return chunk_memory(runs);
 }
 
@@ -20,7 +19,7 @@ ChunkMemory chunk_memory(const Plan& plan, const SectionTable& table, const Chun
 
 SectionTable section_table(const Plan& plan, const AttentionWork& work, std::int64_t stage) {
   SectionTable table;
-  table.weights = section_weights(plan);
+  table.whole = section_bytes(plan);
   for (const Section section : {Section::embedding, Section::dense_layer, Section::moe_layer, Section::head}) {
     if (!has_section(plan.model, section)) continue;
     const OpList list = section_ops(plan, section, work);
@@ -38,7 +37,7 @@ SectionTable section_table(const Plan& plan, const AttentionWork& work, std::int
 StagePeak stage_peak(const Plan& plan, const SectionTable& table, std::int64_t stage,
                      const std::vector<ChunkSections>& chunks, const std::vector<SchedulePoint>& points) {
   std::vector<ChunkMemory> memory;
-  for (const ChunkSections& sections : chunks) memory.push_back(chunk_memory(plan, table, sections));
+  for (const ChunkSections& sections : chunks) memory.push_back(chunk_memory(table, sections));
   const Bytes tokens = micro_batch_bytes(plan);
   MemoryMoment highest;
   for (const SchedulePoint& point : points) {
@@ -50,9 +49,7 @@ StagePeak stage_peak(const Plan& plan, const SectionTable& table, std::int64_t s
       moment.kept += point.alive[chunk] * (memory[chunk].kept + tokens);
     raise(highest, moment);
   }
-  const WeightElements weights = stage_weights(table.weights, chunks);
-  return {state_memory(plan, weights), highest.kept, highest.transient,
-          communication_buffers(plan, weights.total()) + held_messages(plan, plan.batch.micro_batch, stage)};
+  return {stage_states(plan, stage), highest.kept, highest.transient, stage_buffers(plan, stage)};
 }
 
 }  // namespace reckon

@@ -10,13 +10,14 @@
 #include "cost_model/section_memory.h"
 #include "cost_model/state_memory.h"
 #include "plan/stage_sections.h"
+#include "plan/stage_units.h"
 
 namespace reckon {
 
-/// Memory and weights of every kind of section at one stage's storage width.
+/// Memory of every kind of section at one stage's storage width.
 struct SectionTable {
   std::array<SectionMemory, kSectionVariants> memory;  // by variant
-  SectionWeights weights;
+  std::array<SectionBytes, 4> whole;                   // by Section
 };
 
 /// The table of a plan for attention work `work`; `stage` picks the storage widths.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/layer_ops.h"
+#include "plan/reduction_buffers.h"
 
 namespace reckon {
 
@@ -45,24 +46,22 @@ StateMemory state_memory(const Plan& plan, WeightElements weights) {
   return sum;
 }
 
-Bytes reduction_buffers(const Plan& plan, std::int64_t elements) {
-  const std::int64_t ranks = plan.parallel.data * plan.context();
-  if (ranks == 1) return Bytes(0);
-  const Bytes copies = plan.gradients.bucket_copies ? weight_bytes(plan, elements) : Bytes(0);
-  const bool exchange = plan.gradients.reduce == GradientReduce::all_to_all_sum;
-  if (!exchange && plan.gradients.wire == plan.gradients.stored) return copies;
-  const Storage wire{plan.gradients.wire, plan.activations.block, plan.activations.scale};
-  const std::int64_t bits = std::max(1, payload_bits(plan.gradients.wire));
-  const std::int64_t piece = std::min(elements, plan.gradients.bucket.value * 8 / bits);
-  const Bytes sent = storage_bytes(wire, piece);
-  return copies + (exchange ? 2 * sent + Bytes(4 * ((piece + ranks - 1) / ranks)) : sent);
+Bytes bucket_copies(const Plan& plan, std::int64_t elements) {
+  const bool copies = plan.gradients.bucket_copies && plan.parallel.data * plan.context() > 1;
+  return copies ? weight_bytes(plan, elements) : Bytes(0);
 }
 
-Bytes communication_buffers(const Plan& plan, std::int64_t elements) {
+Bytes pending_tensors(const Plan& plan) {
   const bool sequence = plan.parallel.sequence && plan.parallel.tensor > 1 && plan.parallel.pipeline == 1;
   const std::int64_t tokens = plan.batch.micro_batch * plan.batch.sequence_length / plan.context();
   const Bytes tensor = storage_bytes({tensor_format(plan)}, tokens * plan.model.hidden);
-  return reduction_buffers(plan, elements) + (sequence ? plan.kernels.pending_collectives : 0) * tensor;
+  return (sequence ? plan.kernels.pending_collectives : 0) * tensor;
+}
+
+Bytes communication_buffers(const Plan& plan, std::int64_t elements) {
+  const std::int64_t piece = plan.gradients.bucket.value * 8 / payload_bits(plan.gradients.wire);
+  return reduction_buffers(plan, {std::min(elements, piece)}).total() + bucket_copies(plan, elements) +
+         pending_tensors(plan);
 }
 
 Bytes held_messages(const Plan& plan, std::int64_t micro_batch, std::int64_t stage) {

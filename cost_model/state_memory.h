@@ -21,15 +21,15 @@ struct StateMemory {
 
 StateMemory state_memory(const Plan& plan, WeightElements weights);
 
-/// Buffers of the gradient reduction that are not the gradients themselves: a piece converted to the wire format, and
-/// for the all-to-all scheme the received piece and the fp32 sum of this rank's part. 0 when gradients travel as
-/// stored.
-/// With gradients.bucket_copies also the copy of all gradients in compute precision.
-Bytes reduction_buffers(const Plan& plan, std::int64_t elements);
+/// With gradients.bucket_copies and several replicas, the copy of all gradients in compute precision.
+Bytes bucket_copies(const Plan& plan, std::int64_t elements);
 
-/// The reduction's buffers, and kernels.pending_collectives whole [tokens, hidden] tensors: a caching allocator does
-/// not give a tensor away before the collective that read it on another stream is over (PyTorch's record_stream), and
-/// the host is up to a launch queue ahead of it. None in a pipeline, where the host waits for each neighbour's tensor.
+/// kernels.pending_collectives whole [tokens, hidden] tensors: a caching allocator does not give a tensor away before
+/// the collective that read it on another stream is over (PyTorch's record_stream), and the host is up to a launch
+/// queue ahead of it. None in a pipeline, where the host waits for each neighbour's tensor.
+Bytes pending_tensors(const Plan& plan);
+
+/// Both, and the buffers of gradient sums, for `elements` weights in buckets.
 Bytes communication_buffers(const Plan& plan, std::int64_t elements);
 
 /// The last message to the next and to the previous pipeline stage: this project's runtime (CPUs) keeps each until the

@@ -228,9 +228,9 @@ bool divides_by_section(const Plan& plan) {
 }
 
 std::int64_t reduction_parts(const Plan& plan) {
-  if (plan.parallel.zero > 0) return zero_shards(plan.parallel);
-  const bool parts = plan.gradients.reduce == GradientReduce::all_to_all_sum || is_block_scaled(plan.gradients.stored);
-  return parts ? plan.parallel.data * plan.context() : 1;
+  const bool exchanges = plan.gradients.reduce == GradientReduce::all_to_all_sum;
+  if (exchanges || is_block_scaled(plan.gradients.stored)) return plan.parallel.data * plan.context();
+  return zero_shards(plan.parallel);
 }
 
 std::vector<FlatRange> bucket_units(const Plan& plan, std::int64_t padded, std::int64_t parts) {

@@ -64,7 +64,8 @@ struct ParameterLayout {
 /// A section's weights or gradients are whole only while it runs: with ZeRO-2 and 3 over several ranks, and where main
 /// gradients are stored in fewer bits than they are computed in.
 bool divides_by_section(const Plan& plan);
-/// Parts that every unit divides into: ZeRO shards, or the ranks that each sum a part of quantized gradients.
+/// Parts that every unit divides into: ZeRO shards, or all replicas where each sums a part of quantized gradients or
+/// where gradients are quantized part by part.
 std::int64_t reduction_parts(const Plan& plan);
 std::int64_t round_up(std::int64_t elements, std::int64_t multiple);
 

@@ -99,8 +99,10 @@ struct GradientSpec {
   NumberFormat stored = NumberFormat::fp32;
   NumberFormat wire = NumberFormat::fp32;
   GradientReduce reduce = GradientReduce::all_reduce;
-  Bytes bucket{40 * 1000 * 1000};  // largest piece that one reduction carries
-  bool bucket_copies = false;      // the buckets hold a second copy of all gradients, in compute precision
+  Bytes bucket{40 * 1000 * 1000};              // largest piece that one reduction carries
+  Rounding rounding = Rounding::nearest_even;  // to block-scaled formats
+  Bytes plain_below{64 * 1024};  // all_to_all_sum: smaller messages (in FP32) are summed in FP32 as they are
+  bool bucket_copies = false;    // the buckets hold a second copy of all gradients, in compute precision
 };
 
 struct OptimizerSpec {

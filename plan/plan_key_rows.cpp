@@ -181,6 +181,12 @@ void add_states(std::vector<PlanKey>& keys) {
       "gradients.bucket", [](auto& p) -> auto& { return p.gradients.bucket; }, {1, 1e12}, "bytes",
       "Largest piece that one reduction carries."));
   keys.push_back(field(
+      "gradients.rounding", [](auto& p) -> auto& { return p.gradients.rounding; },
+      "How gradients are rounded to a block-scaled format, stored or on the wire."));
+  keys.push_back(field(
+      "gradients.plain_below", [](auto& p) -> auto& { return p.gradients.plain_below; }, {0, 1e12}, "bytes",
+      "all_to_all_sum: a message smaller than this, counted in FP32, is summed in FP32 by a plain collective."));
+  keys.push_back(field(
       "gradients.bucket_copies", [](auto& p) -> auto& { return p.gradients.bucket_copies; },
       "With several replicas, the buckets of the reduction hold a second copy of all gradients, in compute "
       "precision."));

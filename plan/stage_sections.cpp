@@ -83,16 +83,6 @@ Bytes gradient_bytes(const Plan& plan, std::int64_t elements) {
   return storage_bytes({plan.gradients.stored, plan.activations.block, plan.activations.scale}, elements);
 }
 
-Bytes gathered_bytes(const Plan& plan, WeightElements weights) {
-  const bool sharded = plan.parallel.zero >= 3 && zero_shards(plan.parallel) > 1;
-  return sharded ? weight_bytes(plan, weights.total()) : Bytes(0);
-}
-
-Bytes whole_gradient_bytes(const Plan& plan, WeightElements weights) {
-  const bool sharded = plan.parallel.zero >= 2 && zero_shards(plan.parallel) > 1;
-  return sharded ? gradient_bytes(plan, weights.total()) : Bytes(0);
-}
-
 WeightElements stage_weights(const SectionWeights& weights, const std::vector<ChunkSections>& chunks) {
   WeightElements sum;
   for (const ChunkSections& sections : chunks)

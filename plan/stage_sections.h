@@ -63,11 +63,6 @@ SectionWeights section_weights(const Plan& plan);
 Bytes weight_bytes(const Plan& plan, std::int64_t elements);
 Bytes gradient_bytes(const Plan& plan, std::int64_t elements);
 
-/// What a section's weights take while they are gathered (ZeRO-3), and its gradients until they have been reduced
-/// (ZeRO-2 and 3). 0 below those stages and with one shard: there they lie in the rank's buffers all the time.
-Bytes gathered_bytes(const Plan& plan, WeightElements weights);
-Bytes whole_gradient_bytes(const Plan& plan, WeightElements weights);
-
 /// Of all sections that the rank runs.
 WeightElements stage_weights(const SectionWeights& weights, const std::vector<ChunkSections>& chunks);
 

@@ -1,42 +1,22 @@
 #include "plan/state_traffic.h"
 
-#include <array>
+#include <utility>
 
 #include "plan/parameter_layout.h"
 #include "plan/rank_grid.h"
+#include "plan/reduction_buffers.h"
 #include "plan/replicated_weights.h"
-#include "plan/stage_sections.h"
-#include "plan/state_calls.h"
+#include "plan/stage_units.h"
 
 namespace reckon {
 
 namespace {
 
-/// Sections of a stage by kind.
-using SectionCounts = std::array<std::int64_t, 4>;
-
-SectionCounts count_sections(const Plan& plan, std::int64_t stage) {
-  SectionCounts counts{};
-  for (const ChunkSections& sections : stage_sections(plan, stage))
-    for (const StageSection& section : sections) ++counts[static_cast<std::size_t>(section.kind)];
-  return counts;
-}
-
-std::int64_t moe_layers(const SectionCounts& counts) {
-  return counts[static_cast<std::size_t>(Section::moe_layer)];
-}
-
-/// Equal units of one flat buffer.
-struct Units {
-  std::int64_t elements = 0, count = 1;
-  bool borrowed = false;  // read by a section that does not hold it
-};
-
 /// Ranks that share one flat buffer.
 struct Buffer {
   Group all, shard;  // without and with ZeRO
   std::int64_t shards = 1;
-  std::vector<Units> units;
+  std::vector<EqualUnits> units;
 };
 
 class Counter {
@@ -64,15 +44,15 @@ class Counter {
   /// `calls` sums of `elements` gradients, of which a rank wants its part or the whole.
   void add_sum(Group group, std::int64_t elements, std::int64_t calls, bool whole) {
     const std::int64_t ranks = grid_.size(group);
-    if (plan_.gradients.reduce == GradientReduce::all_to_all_sum) {
-      const Storage wire{plan_.gradients.wire, plan_.activations.block, plan_.activations.scale};
+    if (reduction_path(plan_, elements) == ReductionPath::exchanged) {
+      const Storage wire = gradient_wire(plan_);
       const auto bytes = static_cast<double>(ranks * storage_bytes(wire, elements / ranks).value);
       add(group, Collective::all_to_all, wire.format, bytes, calls);
       if (whole) add(group, Collective::all_gather, wire.format, bytes, calls);
       return;
     }
-    add(group, whole ? Collective::all_reduce : Collective::reduce_scatter, plan_.gradients.wire,
-        bytes_of(elements, plan_.gradients.wire), calls);
+    add(group, whole ? Collective::all_reduce : Collective::reduce_scatter, plain_wire(plan_),
+        bytes_of(elements, plain_wire(plan_)), calls);
   }
 
   void add_gather(Group group, std::int64_t elements, std::int64_t calls) {
@@ -91,43 +71,11 @@ class Counter {
   std::vector<StateTraffic> entries_;
 };
 
-constexpr std::array kSections = {Section::embedding, Section::dense_layer, Section::moe_layer, Section::head};
-
-std::vector<Units> dense_units(const Plan& plan, const SectionCounts& counts, const SectionElements& elements) {
-  std::vector<Units> units;
-  if (divides_by_section(plan)) {
-    for (const Section section : kSections) {
-      const std::int64_t count = counts[static_cast<std::size_t>(section)];
-      const std::vector<std::int64_t> held = held_units(plan, elements, section);
-      const std::vector<std::int64_t> read = read_units(plan, elements, section);
-      for (std::size_t i = 0; i < read.size() && count > 0; ++i) units.push_back({read[i], count, i >= held.size()});
-    }
-    return units;
-  }
-  const SectionWeights weights = section_weights(plan);
-  std::int64_t sum = 0;
-  for (std::size_t i = 0; i < counts.size(); ++i) sum += counts[i] * weights[i].shared;
-  const std::int64_t parts = reduction_parts(plan);
-  for (const FlatRange& unit : bucket_units(plan, round_up(sum, parts), parts)) units.push_back({unit.count});
-  return units;
-}
-
-std::vector<Units> expert_units(const Plan& plan, const SectionCounts& counts, const SectionElements& elements) {
-  if (plan.parallel.expert == 1 || moe_layers(counts) == 0) return {};
-  const std::int64_t shards = expert_zero_shards(plan.parallel);
-  if (divides_by_section(plan)) return {{round_up(elements.layer_experts, shards), moe_layers(counts)}};
-  std::vector<Units> units;
-  for (const FlatRange& unit :
-       bucket_units(plan, round_up(moe_layers(counts) * elements.layer_experts, shards), shards))
-    units.push_back({unit.count});
-  return units;
-}
-
 void add_buffer(const Plan& plan, const Buffer& buffer, Counter& counter) {
   const int zero = plan.parallel.zero;
   const std::int64_t micro_batches = plan.micro_batches();
   const bool sharded = zero > 0 && buffer.shards > 1;
-  for (const Units& units : buffer.units) {
+  for (const EqualUnits& units : buffer.units) {
     const std::int64_t reductions = zero >= 2 && sharded ? units.count * micro_batches
                                     : units.borrowed     ? 0
                                                          : units.count;
@@ -141,11 +89,14 @@ void add_buffer(const Plan& plan, const Buffer& buffer, Counter& counter) {
   }
 }
 
-/// The table that both ends of a pipeline use.
+/// The table that both ends of a pipeline use: the whole, or the shard where sections are units.
 void add_tied_table(const Plan& plan, std::int64_t stage, Counter& counter) {
-  if (stage != 0 && stage + 1 != plan.parallel.pipeline) return;
-  for (const CollectiveCall& call : tied_table_calls(plan))
-    counter.add(call.group, call.collective, NumberFormat::fp32, static_cast<double>(call.bytes.value), call.calls);
+  const ParallelSpec& parallel = plan.parallel;
+  const SectionElements elements = section_elements(plan.model, parallel.tensor, parallel.expert);
+  if (parallel.pipeline == 1 || (stage != 0 && stage + 1 != parallel.pipeline)) return;
+  std::int64_t table = elements.tied_table;
+  if (divides_by_section(plan)) table = round_up(table, reduction_parts(plan)) / zero_shards(parallel);
+  counter.add(Group::embedding, Collective::all_reduce, NumberFormat::fp32, 4.0 * static_cast<double>(table), 1);
 }
 
 /// Weights that tensor ranks hold alike: one message for each group, of the shard that holds most of them.
@@ -174,15 +125,12 @@ void add_replicated(const Plan& plan, std::int64_t stage, Counter& counter) {
 }  // namespace
 
 std::vector<StateTraffic> state_traffic(const Plan& plan, std::int64_t stage) {
-  const SectionElements elements = section_elements(plan.model, plan.parallel.tensor, plan.parallel.expert);
-  const SectionCounts counts = count_sections(plan, stage);
   Counter counter(plan);
-  add_buffer(plan, {Group::gradient, Group::shard, zero_shards(plan.parallel), dense_units(plan, counts, elements)},
-             counter);
+  add_buffer(plan, {Group::gradient, Group::shard, zero_shards(plan.parallel), stage_units(plan, stage)}, counter);
   if (plan.parallel.expert > 1)
     add_buffer(plan,
                {Group::expert_gradient, Group::expert_gradient, expert_zero_shards(plan.parallel),
-                expert_units(plan, counts, elements)},
+                stage_expert_units(plan, stage)},
                counter);
   add_tied_table(plan, stage, counter);
   add_replicated(plan, stage, counter);

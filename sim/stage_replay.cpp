@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "plan/memory_events.h"
+#include "plan/stage_units.h"
 
 namespace reckon {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 struct SectionEvents {
   std::vector<MemoryEvent> forward, backward;
   bool keeps_input = false;
-  Bytes gathered, whole_gradient;                   // ZeRO-3 weights, ZeRO-2 gradient
+  SectionBytes whole;
   std::array<std::vector<std::int16_t>, 3> causes;  // by phase and op
 };
 
@@ -32,8 +33,9 @@ class StageReplay {
     whole_gradient_ = cause("gradient.reduce_scatter");
     received_ = cause("forward.receive");
     gradient_received_ = cause("backward.receive");
-    for (std::size_t i = 0; i < events_.size(); ++i)
-      if (graph_.plays[i].times != nullptr) events_[i] = section_events(graph_.plays[i]);
+    const std::array<SectionBytes, 4> whole = section_bytes(plan);
+    for (std::size_t i = 0; i < events_.size(); ++i)  // by variant: two treatments of each section
+      if (graph_.plays[i].times != nullptr) events_[i] = section_events(graph_.plays[i], whole[i / 2]);
   }
 
   StageChanges run() {
@@ -61,14 +63,13 @@ class StageReplay {
     return static_cast<std::int16_t>(causes_.size() - 1);
   }
 
-  SectionEvents section_events(const SectionPlay& play) {
+  SectionEvents section_events(const SectionPlay& play, const SectionBytes& whole) {
     const OpList& list = play.times->list;
     SectionEvents events;
     events.forward = forward_events(list, play.kept);
     events.backward = backward_events(list, play.kept);
     events.keeps_input = input_is_kept(list, play.kept);
-    events.gathered = gathered_bytes(plan_, play.weights);
-    events.whole_gradient = whole_gradient_bytes(plan_, play.weights);
+    events.whole = whole;
     constexpr std::array<const char*, 3> kPhases = {"forward.", "recompute.", "backward."};
     for (std::size_t phase = 0; phase < kPhases.size(); ++phase)
       for (const Op& op : list.ops) events.causes[phase].push_back(cause(kPhases[phase] + std::string(op.name)));
@@ -126,12 +127,15 @@ class StageReplay {
     for (std::size_t i = sections.size(); i-- > 0;) {
       const Live next = i > 0 ? gather(action, sections[i - 1]) : Live{};
       note(action, sections[i].layer, whole_gradient_);
-      const Live whole = allocate(events_of(sections[i]).whole_gradient.value, MemoryCategory::transient);
+      const SectionBytes& own = events_of(sections[i]).whole;
+      const Live made = allocate((own.gradient - own.being_reduced).value, MemoryCategory::transient);
+      const Live reduced_next = allocate(own.being_reduced.value, MemoryCategory::transient);
       LiveBlocksOfSection& blocks = live(action, i);
       if (handed.bytes > 0) blocks[output_gradient_block(list_of(sections[i]))] = handed;
       play_events(action, sections[i], events_of(sections[i]).backward, blocks, Phase::backward);
+      free(made);
       free(reducing);
-      reducing = whole;
+      reducing = reduced_next;
       free(gathered);
       gathered = next;
       handed = {};
@@ -147,7 +151,7 @@ class StageReplay {
 
   Live gather(const Action& action, const StageSection& section) {
     note(action, section.layer, gathered_);
-    return allocate(events_of(section).gathered.value, MemoryCategory::transient);
+    return allocate(events_of(section).whole.gathered.value, MemoryCategory::transient);
   }
 
   /// Runs of the section's ops come in the order in which the graph was built; events follow them.

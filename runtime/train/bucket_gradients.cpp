@@ -19,13 +19,13 @@ BucketGradients::BucketGradients(const Plan& plan, ParameterStore& store, const 
       group_(groups.weight_holders(plan)),
       tied_(shared_table(store, groups)),
       result_(layout_.shards > 1 ? Reduced::own_part : Reduced::whole),
-      in_place_(reduces_in_place(plan, main_.buffer().scalar_type())),
+      reductions_(plan, unit_sizes(layout_), main_.buffer().scalar_type()),
       left_(layout_.units.size()) {}
 
 void BucketGradients::begin_step(std::int64_t step) {
   const StepTimer::Span span(timer_, timer_.component("optimizer"));
   main_.clear();
-  main_.begin_step(step);
+  reductions_.begin_step(step);
 }
 
 void BucketGradients::close(const SectionUnits& section, bool last_micro_batch) {
@@ -37,24 +37,31 @@ void BucketGradients::close(const SectionUnits& section, bool last_micro_batch) 
 void BucketGradients::complete_down_to(std::int64_t offset) {
   if (group_ == nullptr) return;
   for (; left_ > 0 && layout_.units[left_ - 1].first >= offset; --left_) {
-    if (!in_place_ && !calls_.empty()) finish_oldest();  // one set of buffers
     const FlatRange& unit = layout_.units[left_ - 1];
-    calls_.emplace_back(unit, ReductionCall(plan_, *group_, main_.buffer().narrow(0, unit.first, unit.count), result_));
+    start(*group_, unit, result_ == Reduced::whole ? unit : layout_.shard_of(unit, group_->rank()), result_);
   }
 }
 
-void BucketGradients::finish_oldest() {
-  auto& [unit, call] = calls_.front();
-  const FlatRange reduced = result_ == Reduced::whole ? unit : layout_.shard_of(unit, group_->rank());
-  main_.write(reduced, call.finish());
-  calls_.pop_front();
+void BucketGradients::start(GroupCalls& group, const FlatRange& values, const FlatRange& reduced, Reduced result) {
+  if (!reductions_.is_in_place(values.count)) finish_all();
+  const at::Tensor gradients = main_.buffer().narrow(0, values.first, values.count);
+  calls_.push_back({reduced, reductions_.start(group, gradients, result, values.first)});
+}
+
+void BucketGradients::finish_all() {
+  for (; !calls_.empty(); calls_.pop_front()) {
+    const FlatRange& range = calls_.front().range;
+    calls_.front().call->finish([&](std::int64_t first, const at::Tensor& sum) {
+      main_.write({range.first + first, sum.numel()}, sum);
+    });
+  }
 }
 
 void BucketGradients::finish() {
   if (tied_ != nullptr)
     groups_.embedding->all_reduce(main_.buffer().narrow(0, tied_->offset, tied_->elements())).wait();
   complete_down_to(0);
-  while (!calls_.empty()) finish_oldest();
+  finish_all();
   left_ = layout_.units.size();
   sum_over_replicas();
 }
@@ -64,13 +71,9 @@ void BucketGradients::sum_over_replicas() {
   const std::int64_t shard = group_ != nullptr ? group_->rank() : 0;
   for (const FlatRange& unit : layout_.units) {
     const FlatRange own = layout_.shard_of(unit, shard);
-    if (!in_place_ && !calls_.empty()) {
-      main_.write(calls_.front().first, calls_.front().second.finish());
-      calls_.pop_front();
-    }
-    calls_.emplace_back(own, ReductionCall(plan_, *groups_.replica, main_.read(own), Reduced::whole));
+    start(*groups_.replica, own, own, Reduced::whole);
   }
-  for (; !calls_.empty(); calls_.pop_front()) main_.write(calls_.front().first, calls_.front().second.finish());
+  finish_all();
 }
 
 }  // namespace reckon

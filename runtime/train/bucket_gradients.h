@@ -4,7 +4,7 @@
 #pragma once
 
 #include <deque>
-#include <utility>
+#include <memory>
 
 #include "runtime/train/gradient_accumulation.h"
 #include "runtime/train/reduction_call.h"
@@ -24,7 +24,9 @@ class BucketGradients final : public GradientAccumulation {
  private:
   /// Nothing at or above `offset` changes any more in this step: starts the reductions of what is complete.
   void complete_down_to(std::int64_t offset);
-  void finish_oldest();
+  /// Sums `values` into `reduced`; before a sum that needs the buffers, what is under way ends.
+  void start(GroupCalls& group, const FlatRange& values, const FlatRange& reduced, Reduced result);
+  void finish_all();
   void sum_over_replicas();
 
   const Plan& plan_;
@@ -35,9 +37,13 @@ class BucketGradients final : public GradientAccumulation {
   GroupCalls* group_;                     // ranks that sum; null = one replica
   const LocalParameter* tied_ = nullptr;  // a table that another stage uses too
   Reduced result_;
-  bool in_place_;
+  Reductions reductions_;
   std::size_t left_;  // units whose reduction has not started
-  std::deque<std::pair<FlatRange, ReductionCall>> calls_;
+  struct Pending {
+    FlatRange range;  // of the sum
+    std::unique_ptr<ReductionCall> call;
+  };
+  std::deque<Pending> calls_;
 };
 
 /// The table that both ends of the pipeline use; null where there is none or one rank is both.

@@ -15,6 +15,12 @@ std::vector<FlatRange> SectionUnits::all() const {
   return units;
 }
 
+std::vector<std::int64_t> unit_sizes(const ParameterLayout& layout) {
+  std::vector<std::int64_t> sizes;
+  for (const FlatRange& unit : layout.units) sizes.push_back(unit.count);
+  return sizes;
+}
+
 SectionUnits section_units(const ParameterLayout& layout, std::int64_t layer, const std::vector<OpPlaces>& places) {
   SectionUnits section;
   section.first_offset = layout.elements;

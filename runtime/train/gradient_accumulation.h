@@ -20,6 +20,8 @@ struct SectionUnits {
 
   std::vector<FlatRange> all() const;
 };
+/// Elements of every unit of a rank.
+std::vector<std::int64_t> unit_sizes(const ParameterLayout& layout);
 SectionUnits section_units(const ParameterLayout& layout, std::int64_t layer, const std::vector<OpPlaces>& places);
 
 class GradientAccumulation {

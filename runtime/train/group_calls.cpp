@@ -73,6 +73,10 @@ TimedCall GroupCalls::all_to_all(const at::Tensor& sent, const at::Tensor& recei
                {sent, received});
 }
 
+void GroupCalls::wait(Handle& handle, std::string_view purpose, Collective collective) {
+  timer_.wait(handle, timer_.component(std::string(purpose) + "." + std::string(name_of(collective))), idle_);
+}
+
 TimedCall GroupCalls::send(const at::Tensor& tensor, int to) {
   return timed(communicator_->send(const_view(tensor), to), group_, Collective::send_receive, {tensor});
 }

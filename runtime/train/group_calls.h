@@ -54,6 +54,8 @@ class GroupCalls {
   TimedCall reduce_scatter(const at::Tensor& whole, const at::Tensor& part, std::string_view purpose);
   /// Part r of `sent` goes to rank r, part r of `received` comes from it.
   TimedCall all_to_all(const at::Tensor& sent, const at::Tensor& received);
+  /// Waits for a call on `communicator()` that was made elsewhere.
+  void wait(Handle& handle, std::string_view purpose, Collective collective);
   TimedCall send(const at::Tensor& tensor, int to);
   TimedCall receive(const at::Tensor& tensor, int from);
 

@@ -18,7 +18,9 @@ MainGradients::MainGradients(const Plan& plan, const ParameterLayout& layout, at
       storage_(with_fixed_blocks({plan.gradients.stored, plan.activations.block, plan.activations.scale})),
       accumulator_(accumulator),
       is_shard_(plan.parallel.zero >= 2 && layout.shards > 1),
-      shard_(shard) {
+      shard_(shard),
+      seed_(plan.train.seed),
+      rounding_{plan.gradients.rounding, seed_, 0} {
   const CategoryScope scope(MemoryCategory::gradients);
   const std::int64_t elements = is_shard_ ? layout.shard_elements : layout.padded_elements;
   if (!reckon::is_block_scaled(storage_.format)) {
@@ -30,7 +32,7 @@ MainGradients::MainGradients(const Plan& plan, const ParameterLayout& layout, at
   std::int64_t bytes = 0;
   for (const FlatRange& unit : layout.units) {
     unit_bytes_.push_back(bytes);
-    bytes += storage_bytes(storage_, unit.count / layout.parts).value * (is_shard_ ? 1 : layout.parts);
+    bytes += storage_bytes(storage_, unit.count / layout.parts).value * layout.parts / (is_shard_ ? layout.shards : 1);
   }
   buffer_ = at::zeros({bytes}, at::kByte);
 }
@@ -57,8 +59,9 @@ void MainGradients::each_part(FlatRange range, Visit visit) const {
   if ((range.first - unit.first) % part != 0 || range.count % part != 0)
     throw std::logic_error("block-scaled gradients are read and written in whole parts");
   auto* base = reinterpret_cast<std::byte*>(buffer_.mutable_data_ptr<std::uint8_t>()) + unit_bytes_[index];
+  const std::int64_t held = is_shard_ ? layout_.shard_of(unit, shard_).first : unit.first;
   for (std::int64_t first = range.first; first < range.end(); first += part) {
-    const std::int64_t number = is_shard_ ? 0 : (first - unit.first) / part;
+    const std::int64_t number = (first - held) / part;
     visit(FlatRange{first - range.first, part}, first,
           std::span(base + number * bytes, static_cast<std::size_t>(bytes)));
   }
@@ -100,20 +103,26 @@ void MainGradients::write(FlatRange range, const at::Tensor& values) {
     if (target.data_ptr() != values.data_ptr()) target.copy_(values);
     return;
   }
+  const at::Tensor wide = values.to(accumulator_);
   each_part(range, [&](FlatRange part, std::int64_t first, std::span<std::byte> bytes) {
     QuantizeOptions options = rounding_;
     options.first_index = first;
-    quantize(floats(values, part), storage_, options, bytes);
+    quantize(floats(wide, part), storage_, options, bytes);
   });
 }
 
 void MainGradients::add(FlatRange range, const at::Tensor& values) {
   if (!is_block_scaled() && buffer_.scalar_type() == accumulator_) {
-    stored(range).add_(values);
+    const at::Tensor target = stored(range);
+    if (values.scalar_type() == at::kBFloat16)
+      kernels::accumulate(pointer<float>(target), pointer<const kernels::BFloat16>(values), range.count);
+    else target.add_(values);
     return;
   }
-  add_to(range, values);
-  write(range, values);
+  ++rounding_.seed;  // numbers of its own for every micro-batch; by place alone in a step's last sum, whoever rounds it
+  const at::Tensor sum = values.to(accumulator_);
+  add_to(range, sum);
+  write(range, sum);
 }
 
 }  // namespace reckon

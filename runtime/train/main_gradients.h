@@ -27,7 +27,7 @@ class MainGradients {
 
   void clear();
   /// A new random sequence for stochastic rounding.
-  void begin_step(std::int64_t step) { rounding_.seed = static_cast<std::uint64_t>(step); }
+  void begin_step(std::int64_t step) { rounding_.seed = seed_ + (static_cast<std::uint64_t>(step) << 20); }
 
   /// Values of `range`, which is one or more whole parts of a unit, in accumulator precision: a view of the buffer
   /// where it has that format, else a copy.
@@ -52,6 +52,7 @@ class MainGradients {
   at::ScalarType accumulator_;
   bool is_shard_;
   std::int64_t shard_;
+  std::uint64_t seed_;
   QuantizeOptions rounding_;
   std::vector<std::int64_t> unit_bytes_;  // by unit: where its first stored part begins; only of block-scaled formats
   at::Tensor buffer_;

@@ -31,6 +31,8 @@ double learning_rate(const OptimizerSpec& optimizer, std::int64_t step, std::int
 
 namespace {
 
+constexpr std::uint64_t kStepSeed = 0xd1342543de82ef95u;
+
 FlatRange overlap(const FlatRange& a, const FlatRange& b) {
   const std::int64_t first = std::max(a.first, b.first);
   return {first, std::max<std::int64_t>(0, std::min(a.end(), b.end()) - first)};
@@ -60,19 +62,46 @@ std::vector<FlatRange> norm_shares(const Plan& plan, const ParameterLayout& layo
 
 Optimizer::Optimizer(const Plan& plan, ParameterStore& store, const RankGroups& groups, StepTimer& timer)
     : spec_(plan.optimizer),
+      seed_(plan.train.seed),
+      block_(plan.activations.block),
       store_(store),
       shard_(groups.shard.get()),
       timer_(timer),
       component_(timer.component("optimizer")) {
   add_pieces(plan, groups);
+  add_runs(plan);
+  make_states(plan);
+}
+
+void Optimizer::make_states(const Plan& plan) {
   const CategoryScope scope(MemoryCategory::optimizer);
-  if (store.weights().scalar_type() == at::kBFloat16) {
+  if (store_.weights().scalar_type() == at::kBFloat16) {
     master_ = at::empty({count_}, at::kFloat);
     for (const Piece& piece : pieces_) master_.narrow(0, piece.place, piece.range.count).copy_(weights_of(piece));
   }
-  if (spec_.kind != OptimizerKind::adamw) return;
-  first_moment_ = at::zeros({count_}, at::kFloat);
-  second_moment_ = at::zeros({count_}, at::kFloat);
+  if (plan.optimizer.kind != OptimizerKind::adamw) return;
+  for (Moment* moment : {&first_, &second_}) {
+    if (wide_ > 0) moment->wide = at::zeros({wide_}, at::kFloat);
+    if (narrow_ == 0) continue;
+    moment->codes = at::zeros({narrow_}, at::kByte);
+    moment->scales = at::zeros({blocks_}, at::kFloat);
+  }
+}
+
+/// Runs lie in pieces, in the same order.
+void Optimizer::add_runs(const Plan& plan) {
+  std::size_t piece = 0;
+  for (const StateRun& states : state_runs(plan, store_.layout(), store_.shard())) {
+    while (states.range.first >= pieces_[piece].range.end()) ++piece;
+    const std::int64_t count = states.range.count;
+    runs_.push_back({states, piece, states.narrow ? narrow_ : wide_, blocks_});
+    if (states.narrow) {
+      narrow_ += count;
+      blocks_ += (count + block_ - 1) / block_;
+    } else {
+      wide_ += count;
+    }
+  }
 }
 
 void Optimizer::add_pieces(const Plan& plan, const RankGroups& groups) {
@@ -116,22 +145,32 @@ double Optimizer::squared_norm_share() {
 void Optimizer::update(std::int64_t step, double rate, double gradient_scale) {
   {
     const StepTimer::Span span(timer_, component_);
-    for (const Piece& piece : pieces_) update(piece, step, rate, static_cast<float>(gradient_scale));
+    at::Tensor gradient;
+    std::size_t piece = pieces_.size();  // whose gradient that is
+    for (const Run& run : runs_) {
+      if (run.piece != piece) {
+        gradient.reset();
+        piece = run.piece;
+        gradient = store_.main_gradients().read(pieces_[piece].range);
+      }
+      update(run, step, rate, static_cast<float>(gradient_scale), gradient);
+    }
   }
   gather_weights();
 }
 
-void Optimizer::update(const Piece& piece, std::int64_t step, double rate, float gradient_scale) {
-  const std::int64_t count = piece.range.count;
-  const at::Tensor weights = weights_of(piece), gradient = store_.main_gradients().read(piece.range);
-  const auto* gradients = pointer<const float>(gradient);
-  const auto state = [&](const at::Tensor& states) { return pointer<float>(states) + piece.place; };
-  float* target = master_.defined() ? state(master_) : pointer<float>(weights);
-  auto* rounded = pointer<kernels::BFloat16>(weights);
+void Optimizer::update(const Run& run, std::int64_t step, double rate, float gradient_scale,
+                       const at::Tensor& piece_gradient) {
+  const Piece& piece = pieces_[run.piece];
+  const std::int64_t count = run.states.range.count, first = run.states.range.first - piece.range.first;
+  const at::Tensor weights = weights_of(piece).narrow(0, first, count);
+  const auto* gradients = pointer<const float>(piece_gradient) + first;
+  float* target = master_.defined() ? pointer<float>(master_) + piece.place + first : pointer<float>(weights);
+  auto* rounded = master_.defined() ? pointer<kernels::BFloat16>(weights) : nullptr;
   if (spec_.kind == OptimizerKind::sgd) {
     kernels::sgd(static_cast<float>(rate), static_cast<float>(spec_.weight_decay), gradient_scale, target, gradients,
                  count);
-    if (master_.defined()) kernels::to_bfloat16(target, rounded, count);
+    if (rounded != nullptr) kernels::to_bfloat16(target, rounded, count);
     return;
   }
   const kernels::AdamwStep values{static_cast<float>(rate),
@@ -142,9 +181,19 @@ void Optimizer::update(const Piece& piece, std::int64_t step, double rate, float
                                   gradient_scale,
                                   static_cast<float>(1.0 - std::pow(spec_.beta1, static_cast<double>(step))),
                                   static_cast<float>(1.0 - std::pow(spec_.beta2, static_cast<double>(step)))};
-  if (master_.defined())
-    kernels::adamw(values, target, state(first_moment_), state(second_moment_), gradients, rounded, count);
-  else kernels::adamw(values, target, state(first_moment_), state(second_moment_), gradients, count);
+  if (run.states.narrow) {
+    const kernels::NarrowMoments moments{
+        pointer<std::int8_t>(first_.codes) + run.place, pointer<std::uint8_t>(second_.codes) + run.place,
+        pointer<float>(first_.scales) + run.block, pointer<float>(second_.scales) + run.block};
+    const std::uint64_t seed =
+        (seed_ + static_cast<std::uint64_t>(step)) * kStepSeed + static_cast<std::uint64_t>(run.states.range.first);
+    kernels::adamw(values, target, moments, block_, seed, gradients, rounded, count);
+    return;
+  }
+  float *first_moment = pointer<float>(first_.wide) + run.place,
+        *second_moment = pointer<float>(second_.wide) + run.place;
+  if (rounded != nullptr) kernels::adamw(values, target, first_moment, second_moment, gradients, rounded, count);
+  else kernels::adamw(values, target, first_moment, second_moment, gradients, count);
 }
 
 /// With ZeRO-3 the shards are all that stays.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/optimizer_states.h"
 #include "plan/plan.h"
 #include "runtime/train/group_calls.h"
 #include "runtime/train/parameter_store.h"
@@ -48,26 +49,43 @@ class Optimizer {
   /// A part of a unit that this rank updates; all of the buffer at once where nothing divides it.
   struct Piece {
     FlatRange range;                 // of the flat buffer
-    std::int64_t place = 0;          // in the states
+    std::int64_t place = 0;          // in the master weights
     std::vector<FlatRange> counted;  // what this rank adds to the norm
+  };
+  /// A part of a piece whose moments are stored alike.
+  struct Run {
+    StateRun states;
+    std::size_t piece = 0;
+    std::int64_t place = 0;  // in the wide moments, or the codes of the narrow ones
+    std::int64_t block = 0;  // narrow: its first scale
+  };
+  struct Moment {
+    at::Tensor wide;           // fp32
+    at::Tensor codes, scales;  // 8 bits, and fp32 by block
   };
 
   void add_pieces(const Plan& plan, const RankGroups& groups);
+  void add_runs(const Plan& plan);
+  void make_states(const Plan& plan);
   at::Tensor weights_of(const Piece& piece) const;
-  void update(const Piece& piece, std::int64_t step, double rate, float gradient_scale);
+  void update(const Run& run, std::int64_t step, double rate, float gradient_scale, const at::Tensor& piece_gradient);
   /// Element `first` of the flat buffer in one of the states.
   float* state(const std::string& name, std::int64_t first) const;
   const Piece& piece_of(std::int64_t first) const;
 
   const OptimizerSpec spec_;
+  const std::uint64_t seed_;
+  const std::int64_t block_;  // elements that share a scale of narrow moments
   ParameterStore& store_;
   GroupCalls* shard_;  // null without ZeRO or with one shard
   StepTimer& timer_;
   StepTimer::Component component_;
   std::vector<Piece> pieces_;
-  std::int64_t count_ = 0;  // weights that this rank updates
-  at::Tensor master_;       // fp32 weights, where compute precision is lower
-  at::Tensor first_moment_, second_moment_;
+  std::vector<Run> runs_;
+  std::int64_t count_ = 0;                           // weights that this rank updates
+  std::int64_t wide_ = 0, narrow_ = 0, blocks_ = 0;  // moments by storage, and blocks of the narrow ones
+  at::Tensor master_;                                // fp32 weights, where compute precision is lower
+  Moment first_, second_;                            // second: narrow codes are of its root
 };
 
 }  // namespace reckon

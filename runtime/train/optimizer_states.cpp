@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "plan/errors.h"
 #include "runtime/train/kernels/elementwise.h"
 #include "runtime/train/ops/dispatch.h"
 #include "runtime/train/optimizer.h"
@@ -38,7 +39,10 @@ float* Optimizer::state(const std::string& name, std::int64_t first) const {
   const Piece& piece = piece_of(first);
   const std::int64_t inside = first - piece.range.first;
   if (name == "weight" && !master_.defined()) return pointer<float>(weights_of(piece)) + inside;
-  const at::Tensor& states = name == "weight" ? master_ : name == "first_moment" ? first_moment_ : second_moment_;
+  if (name != "weight" && narrow_ > 0)
+    throw RunError(
+        "moments in 8 bits (optimizer.states int8) cannot be saved or taken from a checkpoint yet; use fp32");
+  const at::Tensor& states = name == "weight" ? master_ : name == "first_moment" ? first_.wide : second_.wide;
   return pointer<float>(states) + piece.place + inside;
 }
 

@@ -18,12 +18,14 @@ SectionGradients::SectionGradients(const Plan& plan, ParameterStore& store, cons
       group_(groups.weight_holders(plan)),
       shard_(store.shard()),
       tied_(shared_table(store, groups)),
-      accumulator_(accumulator_type(scalar_type(plan.precision.compute))) {}
+      accumulator_(accumulator_type(scalar_type(plan.precision.compute))),
+      reductions_(plan, unit_sizes(layout_), accumulator_) {}
 
 void SectionGradients::begin_step(std::int64_t step) {
   const StepTimer::Span span(timer_, component_);
   main_.clear();
   main_.begin_step(step);
+  reductions_.begin_step(step);
 }
 
 std::vector<FlatWindow> SectionGradients::open(const SectionUnits& section) {
@@ -52,19 +54,26 @@ void SectionGradients::close(const SectionUnits& section, bool last_micro_batch)
 }
 
 void SectionGradients::reduce(const FlatRange& unit, at::Tensor values) {
-  if (group_ == nullptr) main_.write(unit, values);
-  else if (layout_.shards > 1)
-    pending_.emplace_back(own(unit), ReductionCall(plan_, *group_, std::move(values), Reduced::own_part));
-  else pending_.emplace_back(unit, ReductionCall(plan_, *group_, std::move(values), Reduced::whole));
+  if (group_ == nullptr) {
+    main_.write(unit, values);
+    return;
+  }
+  if (!reductions_.is_in_place(unit.count)) finish_pending();  // they share the buffers
+  const bool sharded = layout_.shards > 1;
+  pending_.push_back(
+      {sharded ? own(unit) : unit,
+       reductions_.start(*group_, std::move(values), sharded ? Reduced::own_part : Reduced::whole, unit.first)});
+  if (!main_.is_shard()) finish_pending();  // the last micro-batch's only
 }
 
 void SectionGradients::finish_pending() {
-  for (auto& [range, call] : pending_) {
-    const at::Tensor sum = call.finish();
-    const StepTimer::Span span(timer_, component_);
-    if (main_.is_shard()) main_.add(range, sum);
-    else main_.write(range, sum);
-  }
+  for (Pending& pending : pending_)
+    pending.call->finish([&](std::int64_t first, const at::Tensor& sum) {
+      const StepTimer::Span span(timer_, component_);
+      const FlatRange range{pending.range.first + first, sum.numel()};
+      if (main_.is_shard()) main_.add(range, sum);
+      else main_.write(range, sum);
+    });
   pending_.clear();
 }
 
@@ -77,8 +86,10 @@ void SectionGradients::finish() {
 void SectionGradients::sum_over_replicas() {
   if (!groups_.replica) return;
   for (const FlatRange& unit : layout_.units) {
-    ReductionCall call(plan_, *groups_.replica, main_.read(own(unit)), Reduced::whole);
-    main_.write(own(unit), call.finish());
+    const auto call = reductions_.start(*groups_.replica, main_.read(own(unit)), Reduced::whole, own(unit).first);
+    call->finish([&](std::int64_t first, const at::Tensor& sum) {
+      main_.write({own(unit).first + first, sum.numel()}, sum);
+    });
   }
 }
 

@@ -4,7 +4,7 @@
 // A reduction moves while the next section computes.
 #pragma once
 
-#include <utility>
+#include <memory>
 #include <vector>
 
 #include "runtime/train/gradient_accumulation.h"
@@ -39,8 +39,13 @@ class SectionGradients final : public GradientAccumulation {
   std::int64_t shard_;
   const LocalParameter* tied_;
   at::ScalarType accumulator_;
-  std::vector<FlatWindow> open_;                              // units of the section that is in its backward pass
-  std::vector<std::pair<FlatRange, ReductionCall>> pending_;  // by the part that the result is of
+  std::vector<FlatWindow> open_;  // units of the section that is in its backward pass
+  Reductions reductions_;
+  struct Pending {
+    FlatRange range;  // of the sum
+    std::unique_ptr<ReductionCall> call;
+  };
+  std::vector<Pending> pending_;
 };
 
 }  // namespace reckon

@@ -76,9 +76,9 @@ VirtualStage::VirtualStage(const RankModel& model, const ParameterStore& store, 
 at::Tensor VirtualStage::forward(at::Tensor input, StageActivations& activations) {
   activations.saved.resize(parts_.size());
   at::Tensor stream = is_first_ ? activations.batch.tokens : std::move(input);
-  SectionWeights ahead = weights_of(parts_.front());
+  WholeWeights ahead = weights_of(parts_.front());
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    SectionWeights weights = std::move(ahead);
+    WholeWeights weights = std::move(ahead);
     if (i + 1 < parts_.size()) ahead = weights_of(parts_[i + 1]);
     if (!buffers_are_whole_) parts_[i].run.bind(op_parameters(parts_[i].places, weights.windows(), {}));
     stream = parts_[i].run.forward(std::move(stream), activations.batch, activations.saved[i]);
@@ -89,11 +89,11 @@ at::Tensor VirtualStage::forward(at::Tensor input, StageActivations& activations
 
 at::Tensor VirtualStage::backward(at::Tensor output_gradient, StageActivations& activations, bool last_micro_batch) {
   at::Tensor gradient = std::move(output_gradient);
-  SectionWeights ahead = weights_of(parts_.back());
+  WholeWeights ahead = weights_of(parts_.back());
   for (std::size_t i = parts_.size(); i-- > 0;) {
     Part& part = parts_[i];
     {
-      SectionWeights weights = std::move(ahead);
+      WholeWeights weights = std::move(ahead);
       if (i > 0) ahead = weights_of(parts_[i - 1]);
       if (!buffers_are_whole_)
         part.run.bind(op_parameters(part.places, weights.windows(), gradients_.open(part.units)));

@@ -9,7 +9,7 @@
 #include "runtime/train/gradient_accumulation.h"
 #include "runtime/train/parameter_store.h"
 #include "runtime/train/section.h"
-#include "runtime/train/section_weights.h"
+#include "runtime/train/whole_weights.h"
 
 namespace reckon {
 
@@ -40,7 +40,7 @@ class VirtualStage {
   };
 
   /// Starts making the weights of a section whole.
-  SectionWeights weights_of(const Part& part) const { return {store_, shard_, part.units.all()}; }
+  WholeWeights weights_of(const Part& part) const { return {store_, shard_, part.units.all()}; }
 
   const ParameterStore& store_;
   GroupCalls* shard_;

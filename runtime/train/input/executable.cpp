@@ -75,15 +75,21 @@ void require_executable(const Plan& plan) {
   refuse.add_if(plan.gradients.bucket_copies, "gradients.bucket_copies",
                 "the runtime reduces the stored gradients themselves; use false");
   const auto refuse_gradient_format = [&](NumberFormat format, const char* key, const char* verb) {
-    refuse.add_if(format != NumberFormat::fp32 && format != NumberFormat::bf16, key,
-                  fmt::format("the runtime {} gradients in fp32 or bf16, not in {}", verb, name_of(format)));
+    refuse.add_if(format != NumberFormat::fp32 && format != NumberFormat::bf16 && !is_block_scaled(format), key,
+                  fmt::format("the runtime {} gradients in fp32, bf16 or a block-scaled format, not in {}", verb,
+                              name_of(format)));
   };
   refuse_gradient_format(plan.gradients.stored, "gradients.stored", "keeps");
   refuse_gradient_format(plan.gradients.wire, "gradients.wire", "reduces");
-  refuse.add_if(plan.gradients.reduce != GradientReduce::all_reduce, "gradients.reduce",
-                "the runtime reduces gradients with all_reduce only");
-  refuse.add_if(plan.optimizer.states != NumberFormat::fp32, "optimizer.states",
-                fmt::format("the runtime keeps fp32 optimizer states, not {}", name_of(plan.optimizer.states)));
+  refuse.add_if(plan.gradients.reduce == GradientReduce::all_to_all_sum && !is_block_scaled(plan.gradients.wire),
+                "gradients.reduce",
+                fmt::format("all_to_all_sum is for block-scaled formats; in {} use all_reduce, which adds in FP32 here",
+                            name_of(plan.gradients.wire)));
+  refuse.add_if(plan.optimizer.states != NumberFormat::fp32 && plan.optimizer.states != NumberFormat::int8,
+                "optimizer.states",
+                fmt::format("the runtime keeps fp32 or int8 optimizer states, not {}", name_of(plan.optimizer.states)));
+  refuse.add_if(plan.train.checkpoint_every > 0 && plan.optimizer.states == NumberFormat::int8,
+                "train.checkpoint_every", "moments in 8 bits (optimizer.states int8) cannot be saved yet; use 0");
   refuse.add_if(plan.train.tokenizer != "bytes" && plan.train.data.empty(), "train.tokenizer",
                 "without train.data there is no text to cut into tokens; name some, or leave the tokenizer out");
   refuse.throw_if_any();

@@ -43,6 +43,9 @@ class QuantizedReduction {
   /// values [parts[rank]] = the sum of that rank's part, after finish_gather.
   void read_part(int rank, std::span<float> values) const;
 
+  /// The call under way, for waiting with a clock of one's own.
+  Handle& pending() { return pending_; }
+
   /// The rounding of start_gather alone, nothing sent: for shards that are not gathered.
   void round_as_gathered(std::span<float> own_sum);
 

@@ -10,12 +10,12 @@
 
 namespace reckon {
 
-class SectionWeights {
+class WholeWeights {
  public:
-  SectionWeights() = default;
+  WholeWeights() = default;
   /// Starts gathering `units`. `shard` is used with ZeRO-3 only; all its ranks gather the same sections in the same
   /// order.
-  SectionWeights(const ParameterStore& store, GroupCalls* shard, const std::vector<FlatRange>& units);
+  WholeWeights(const ParameterStore& store, GroupCalls* shard, const std::vector<FlatRange>& units);
 
   /// Waits for the gather.
   const std::vector<FlatWindow>& windows();

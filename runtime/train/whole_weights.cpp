@@ -1,10 +1,10 @@
-#include "runtime/train/section_weights.h"
+#include "runtime/train/whole_weights.h"
 
 #include <ATen/ATen.h>
 
 namespace reckon {
 
-SectionWeights::SectionWeights(const ParameterStore& store, GroupCalls* shard, const std::vector<FlatRange>& units) {
+WholeWeights::WholeWeights(const ParameterStore& store, GroupCalls* shard, const std::vector<FlatRange>& units) {
   if (!store.weights_are_shard()) {
     windows_.push_back({0, store.weights()});
     return;
@@ -15,7 +15,7 @@ SectionWeights::SectionWeights(const ParameterStore& store, GroupCalls* shard, c
   }
 }
 
-const std::vector<FlatWindow>& SectionWeights::windows() {
+const std::vector<FlatWindow>& WholeWeights::windows() {
   for (TimedCall& call : calls_) call.wait();
   calls_.clear();
   return windows_;
