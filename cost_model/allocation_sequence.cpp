@@ -13,6 +13,7 @@
 #include "plan/memory_events.h"
 #include "plan/pipeline_schedule.h"
 #include "plan/stage_sections.h"
+#include "plan/stage_units.h"
 
 namespace reckon {
 
