@@ -111,7 +111,10 @@ TEST(PredictMemory, SingleDeviceSumsStatesLayersAndLoss) {
   EXPECT_EQ(stage.memory.activations.value, 8 * 8192 + 32 * 139400LL * 8192 + head);
   EXPECT_EQ(stage.memory.peak_allocated, stage.memory.parameters + stage.memory.gradients + stage.memory.optimizer +
                                              stage.memory.activations + stage.memory.transient);
-  EXPECT_LT(stage.memory.transient.value, 8192LL * 4096 * 2 * 4 + 4 * 8192 * 129);  // and the rotations
+  // The head's weights have their gradients made in FP32 before they are rounded to the stored ones.
+  const std::int64_t made = 4 * (128256LL * 4096 + 4096);
+  EXPECT_GE(stage.memory.transient.value, made);
+  EXPECT_LT(stage.memory.transient.value, made + 8192LL * 4096 * 2 * 4 + 4 * 8192 * 129);  // and the rotations
 }
 
 // First stage of 1F1B holds four micro-batches of its ten layers, the last one; the table sits on the first.

@@ -310,6 +310,7 @@ TEST(Predict, GradientsOfExpertsAreExchangedInTheirOwnBuckets) {
   plan.batch.global_batch = 4 * plan.batch.micro_batch;
   plan.gradients.reduce = GradientReduce::all_to_all_sum;
   plan.gradients.bucket = Bytes(10'000);
+  plan.gradients.plain_below = Bytes(0);
   const StepProfile profile = predict(resolve(plan));
   std::int64_t moe_layers = 0;
   for (std::int64_t layer = 0; layer < plan.model.layers; ++layer) moe_layers += plan.model.layer_is_moe(layer) ? 1 : 0;

@@ -37,13 +37,13 @@ TEST(Executable, RefusesWhatItCannotDoYetByKey) {
   expect_refused("memory.limit", [](Plan& plan) { plan.hardware.context = plan.hardware.device.memory + Bytes(1); });
   expect_refused("precision.compute", [](Plan& plan) { plan.precision.compute = NumberFormat::fp8_e4m3; });
   expect_refused("gradients.reduce", [](Plan& plan) { plan.gradients.reduce = GradientReduce::all_to_all_sum; });
-  expect_refused("optimizer.states", [](Plan& plan) { plan.optimizer.states = NumberFormat::int8; });
+  expect_refused("optimizer.states", [](Plan& plan) { plan.optimizer.states = NumberFormat::bf16; });
 }
 
 TEST(Executable, NamesEveryRefusedKeyAtOnce) {
   Plan plan = small_plan();
   plan.model.position = Position::alibi;
-  plan.optimizer.states = NumberFormat::int8;
+  plan.optimizer.states = NumberFormat::bf16;
   try {
     require_executable(plan);
     FAIL() << "accepted";
