@@ -7,7 +7,8 @@
 namespace reckon {
 
 /// Fills every value that a plan leaves to the tool: layers_per_stage, recompute_layers, bits_by_stage, zero_group,
-/// placement, nodes; with activations.method optimal the policies themselves (budget_solver.h). Resolving twice changes nothing. The plan must satisfy check_plan.
+/// placement, nodes; with activations.method optimal the policies themselves (budget_solver.h). Resolving twice changes
+/// nothing. The plan must satisfy check_plan.
 Plan resolve(const Plan& plan);
 
 /// Prediction for a resolved plan; a plan that does not fit is predicted all the same, with its verdict saying so.

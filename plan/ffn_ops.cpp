@@ -2,8 +2,8 @@
 //
 // Routed experts: rows are sent to the ranks that own their experts (all-to-all over the expert group), gathered over
 // the tensor group where experts are split inside, multiplied, and sent back. Routing weights scale the activation, so
-// the way back is a plain sum. Token counts are those of the busiest rank (parallel.expert_imbalance), whose experts share
-// them evenly.
+// the way back is a plain sum. Token counts are those of the busiest rank (parallel.expert_imbalance), whose experts
+// share them evenly.
 #include <algorithm>
 #include <cmath>
 

@@ -43,8 +43,8 @@ struct HeadSplit {
   std::int64_t first_key_column(std::int64_t rank) const { return rank / replicas() * key_columns; }
 };
 
-/// Runs `part(input, first column of the rank's own tensor, first column of the message, columns)` for queries, keys and
-/// values.
+/// Runs `part(input, first column of the rank's own tensor, first column of the message, columns)` for queries, keys
+/// and values.
 template <class Part>
 void for_query_key_value(const HeadSplit& split, std::int64_t rank, Part part) {
   part(0, rank * split.query_columns, 0, split.query_columns);

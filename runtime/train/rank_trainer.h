@@ -25,7 +25,7 @@ struct StepResult {
   double gradient_norm = 0;  // of the gradient of that mean, before clipping
   double learning_rate = 0;
   std::int64_t tokens = 0;  // of all ranks, without padding
-  StepTimes times;  // of this rank
+  StepTimes times;          // of this rank
 };
 
 class RankTrainer {

@@ -52,7 +52,7 @@ SectionLists::SectionLists(const RankModel& model, Section kind, Recompute recom
 }
 
 void SectionRunner::run_forward(std::size_t op, MicroBatch& batch, Values& values, const std::vector<char>& stays,
-                             bool again) const {
+                                bool again) const {
   Values no_gradients;
   const StepTimer::Span span(model_.timer, again ? lists_->recompute_component[op] : lists_->forward_component[op]);
   OpCall call{model_, lists_->list, lists_->list.ops[op], parameters_[op], batch, values, no_gradients, stays};
@@ -61,7 +61,7 @@ void SectionRunner::run_forward(std::size_t op, MicroBatch& batch, Values& value
 
 /// Encodes or copies out a part that is kept while its storage goes.
 void SectionRunner::keep_apart(const KeptTensor& kept, const Values& values, const MicroBatch& batch,
-                            SavedActivations& saved) const {
+                               SavedActivations& saved) const {
   const std::vector<int>& names = lists_->aliases[at_index(kept.tensor)];
   const auto there = std::find_if(names.begin(), names.end(), [&](int t) { return values[at_index(t)].defined(); });
   if (there == names.end()) throw std::logic_error("a tensor is to be kept that no op has made");
@@ -80,7 +80,7 @@ void SectionRunner::keep_apart(const KeptTensor& kept, const Values& values, con
 }
 
 void SectionRunner::retire(int root, Values& values, const Retention& retention, int handed_on, const MicroBatch& batch,
-                        SavedActivations& saved) const {
+                           SavedActivations& saved) const {
   const bool stays = retention.stays[at_index(root)] != 0;
   for (const KeptTensor& kept : retention.kept_of[at_index(root)]) {
     if (kept.encoded || !stays) keep_apart(kept, values, batch, saved);
@@ -94,7 +94,7 @@ void SectionRunner::retire(int root, Values& values, const Retention& retention,
 }
 
 void SectionRunner::run_all(MicroBatch& batch, Values& values, const Retention& retention, int handed_on,
-                         SavedActivations& saved, bool again) const {
+                            SavedActivations& saved, bool again) const {
   // What a second forward pass makes lives for this backward pass only.
   const std::vector<char> none(values.size(), 0), &booked_as_kept = again ? none : retention.stays_by_tensor;
   for (std::size_t op = 0; op < lists_->list.ops.size(); ++op) {

@@ -287,7 +287,8 @@ TEST(SearchUnit, KeepsTheFastestPlansAndNotTheFirst) {
   const Plan base = searched(llama3_8b(2048), 64);
   const auto unit = [&](std::size_t keep) {
     CandidateModel model(base, kNoLimit);
-    return search_unit(base, Degrees{}, 32, 0, keep, [] { return false; }, model);
+    return search_unit(
+        base, Degrees{}, 32, 0, keep, [] { return false; }, model);
   };
   const UnitResult few = unit(8), all = unit(1 << 20);
   ASSERT_GT(all.fits, 32);  // more than the list holds before it is cut
