@@ -26,6 +26,7 @@ enum class AttentionKernel { flash, unfused };
 enum class ActivationKernel { fused, unfused };
 enum class LossKernel { fused, fp32_logits, fp32_softmax, chunked };
 enum class GradientReduce { all_reduce, all_to_all_sum };
+enum class GradientExchange { flat, hierarchical };  // hierarchical: inside each node first, then between nodes
 enum class OptimizerKind { adamw, sgd };
 enum class LearningRateSchedule { constant, linear, cosine };
 enum class ActivationMethod { policy, optimal };
@@ -99,8 +100,9 @@ struct GradientSpec {
   NumberFormat stored = NumberFormat::fp32;
   NumberFormat wire = NumberFormat::fp32;
   GradientReduce reduce = GradientReduce::all_reduce;
-  Bytes bucket{40 * 1000 * 1000};              // largest piece that one reduction carries
-  Rounding rounding = Rounding::nearest_even;  // to block-scaled formats
+  GradientExchange exchange = GradientExchange::flat;  // of all_to_all_sum
+  Bytes bucket{40 * 1000 * 1000};                      // largest piece that one reduction carries
+  Rounding rounding = Rounding::nearest_even;          // to block-scaled formats
   Bytes plain_below{64 * 1024};  // all_to_all_sum: smaller messages (in FP32) are summed in FP32 as they are
   bool bucket_copies = false;    // the buckets hold a second copy of all gradients, in compute precision
 };
