@@ -97,6 +97,12 @@ void check_positions(const ModelSpec& model, Findings& found) {
   found.positive("rope_theta", model.rope_theta);
   found.unless(model.rope_fraction > 0 && model.rope_fraction <= 1, "rope_fraction",
                fmt::format("rope_fraction is {}; a share above 0 and at most 1 is needed", model.rope_fraction));
+  found.positive("rope_scaling_factor", model.rope_scaling_factor);
+  found.positive("rope_low_frequency_factor", model.rope_low_frequency_factor);
+  found.unless(model.rope_high_frequency_factor > model.rope_low_frequency_factor, "rope_high_frequency_factor",
+               fmt::format("rope_high_frequency_factor is {}; it must be above rope_low_frequency_factor, {}",
+                           model.rope_high_frequency_factor, model.rope_low_frequency_factor));
+  found.range("rope_original_positions", model.rope_original_positions, 1, kMostRows);
   found.range("sliding_window", model.sliding_window, 0, kMostRows);
   found.range("sliding_window_every", model.sliding_window_every, 1, kMostLayers);
   found.unless(model.attention_softcap >= 0, "attention_softcap", "attention_softcap must not be negative");

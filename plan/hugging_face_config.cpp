@@ -121,9 +121,15 @@ void read_rope(Fields& fields, ModelSpec& model, double theta) {
   model.rope_theta = fields.get({"rope_theta", "rotary_emb_base"}, theta);
   model.rope_fraction = fields.get({"partial_rotary_factor", "rotary_pct"}, model.rope_fraction);
   model.rope_theta = fields.get_nested("rope_parameters", "rope_theta", model.rope_theta);
-  for (const char* outer : {"rope_scaling", "rope_parameters"})
+  for (const char* outer : {"rope_scaling", "rope_parameters"}) {
     for (const char* kind : {"type", "rope_type"})
       model.rope_scaling = fields.get_nested(outer, kind, model.rope_scaling);
+    model.rope_scaling_factor = fields.get_nested(outer, "factor", model.rope_scaling_factor);
+    model.rope_low_frequency_factor = fields.get_nested(outer, "low_freq_factor", model.rope_low_frequency_factor);
+    model.rope_high_frequency_factor = fields.get_nested(outer, "high_freq_factor", model.rope_high_frequency_factor);
+    model.rope_original_positions =
+        fields.get_nested(outer, "original_max_position_embeddings", model.rope_original_positions);
+  }
   if (model.rope_scaling == "default") model.rope_scaling.clear();
 }
 

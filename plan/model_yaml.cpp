@@ -34,6 +34,10 @@ void visit_model(Model& model, Visit visit) {
   visit("rope_theta", model.rope_theta);
   visit("rope_fraction", model.rope_fraction);
   visit("rope_scaling", model.rope_scaling);
+  visit("rope_scaling_factor", model.rope_scaling_factor);
+  visit("rope_low_frequency_factor", model.rope_low_frequency_factor);
+  visit("rope_high_frequency_factor", model.rope_high_frequency_factor);
+  visit("rope_original_positions", model.rope_original_positions);
   visit("sliding_window", model.sliding_window);
   visit("sliding_window_every", model.sliding_window_every);
   visit("tied_head", model.tied_head);

@@ -125,9 +125,12 @@ class MegatronWriter {
     add("--position-embedding-type", yarn ? "yarn" : "rope");
     add("--rotary-base", model_.rope_theta);
     if (model_.rope_fraction != 1.0) add("--rotary-percent", model_.rope_fraction);
-    if (model_.rope_scaling == "llama3") flag("--use-rope-scaling");
-    else if (!model_.rope_scaling.empty() && !yarn)
+    if (model_.rope_scaling == "llama3") {
+      flag("--use-rope-scaling");
+      add("--rope-scaling-factor", model_.rope_scaling_factor);
+    } else if (!model_.rope_scaling.empty() && !yarn) {
       lose(fmt::format("model.rope_scaling {} has no counterpart in Megatron-LM's arguments", model_.rope_scaling));
+    }
   }
 
   void write_latent_attention() {

@@ -18,7 +18,7 @@ inline constexpr IgnoredArguments kIgnoredByMegatronReader[] = {
      "--no-rope-fusion --no-position-embedding --no-gradient-accumulation-fusion --use-cpu-initialization "
      "--no-persist-layer-norm --rotary-seq-len-interpolation-factor --deterministic-mode "
      "--no-async-tensor-model-parallel-allreduce --clone-scatter-output-in-embedding "
-     "--rotary-scaling-factor --mscale --mscale-all-dim --rope-scaling-factor --no-query-key-layer-scaling "
+     "--rotary-scaling-factor --mscale --mscale-all-dim --no-query-key-layer-scaling "
      "--apply-query-key-layer-scaling --enable-experimental --te-rng-tracker --cuda-graph-scope "
      "--manual-gc --manual-gc-interval --empty-unused-memory-level --enable-cuda-graph "
      "--abort-on-unmet-fused-kernel-constraints"},

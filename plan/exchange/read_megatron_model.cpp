@@ -84,7 +84,12 @@ class MegatronModelReader {
       if (kind == "yarn") model_.rope_scaling = "yarn";
       model_.rope_theta = in_.number_or({"--rotary-base"}, "model.rope_theta", 10000.0);
       model_.rope_fraction = in_.number_or({"--rotary-percent"}, "model.rope_fraction", 1.0);
-      if (in_.flag({"--use-rope-scaling"}, "model.rope_scaling").value_or(false)) model_.rope_scaling = "llama3";
+      if (in_.flag({"--use-rope-scaling"}, "model.rope_scaling").value_or(false)) {
+        model_.rope_scaling = "llama3";
+        model_.rope_scaling_factor = in_.number_or({"--rope-scaling-factor"}, "model.rope_scaling_factor", 8.0);
+      } else {
+        in_.ignore({"--rope-scaling-factor"}, "without --use-rope-scaling frequencies are not scaled");
+      }
       in_.ignore({"--max-position-embeddings"}, "with rotary positions it is no table");
     } else if (kind == "none" || kind == "alibi") {
       model_.position = kind == "none" ? Position::none : Position::alibi;

@@ -82,6 +82,15 @@ class NewFolder {
   bool was_there_ = false, complete_ = false;
 };
 
+Json rope_scaling_json(const ModelSpec& model) {
+  Json scaling = {{"rope_type", model.rope_scaling}, {"factor", model.rope_scaling_factor}};
+  if (model.rope_scaling == "llama3")
+    scaling.update({{"low_freq_factor", model.rope_low_frequency_factor},
+                    {"high_freq_factor", model.rope_high_frequency_factor},
+                    {"original_max_position_embeddings", model.rope_original_positions}});
+  return scaling;
+}
+
 }  // namespace
 
 std::string hugging_face_config_json(const ModelSpec& model, std::int64_t positions, const std::string& type) {
@@ -110,12 +119,14 @@ std::string hugging_face_config_json(const ModelSpec& model, std::int64_t positi
   }
   if (model.family == "mistral")
     config["sliding_window"] = model.sliding_window > 0 ? Json(model.sliding_window) : Json(nullptr);
+  if (!model.rope_scaling.empty()) config["rope_scaling"] = rope_scaling_json(model);
   const std::string text = config.dump(2) + "\n";
-  // Whatever this file cannot say (another norm, biases elsewhere, scaled frequencies) shows when it is read back.
+  // Whatever this file cannot say (another norm, biases elsewhere) shows when it is read back.
   const ModelSpec back = read_hugging_face_config(parse_yaml(text, "config.json"), "config.json");
   const auto shape = [](const ModelSpec& m) {
     return std::tuple(parameter_shapes(m), m.norm, m.norm_epsilon, m.activation, m.gated_ffn, m.position, m.rope_theta,
-                      m.rope_fraction, m.rope_scaling, m.sliding_window, m.qk_norm, m.parallel_block);
+                      m.rope_fraction, m.rope_scaling, m.rope_scaling_factor, m.sliding_window, m.qk_norm,
+                      m.parallel_block);
   };
   if (!has_hugging_face_weights(model) || shape(back) != shape(model))
     throw ConfigError(

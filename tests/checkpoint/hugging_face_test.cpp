@@ -110,7 +110,7 @@ TEST(HuggingFaceExport, WhatAConfigCannotSayIsRefusedAndLeavesNothing) {
   model.norm = Norm::layer_norm;
   EXPECT_THROW(hugging_face_config_json(model, 64, "F32"), ConfigError);
   model = tiny_plan().model;
-  model.rope_scaling = "llama3";
+  model.attention_sinks = true;
   EXPECT_THROW(hugging_face_config_json(model, 64, "F32"), ConfigError);
 }
 

@@ -105,6 +105,8 @@ TEST(HuggingFaceConfig, FamiliesHaveTheirBlocks) {
   EXPECT_EQ(golden_model("DeepSeek-V2-Lite").mla.q_lora_rank, 0);
   EXPECT_EQ(golden_model("DeepSeek-V2").moe.shared_ffn_hidden, 2 * 1536);
   EXPECT_EQ(golden_model("Llama-3.2-1B").rope_scaling, "llama3");
+  EXPECT_EQ(golden_model("Llama-3.2-1B").rope_scaling_factor, 32.0);
+  EXPECT_EQ(golden_model("Meta-Llama-3.1-8B").rope_scaling_factor, 8.0);
   EXPECT_EQ(golden_model("gemma-2-2b").attention_softcap, 50.0);
   EXPECT_FALSE(golden_model("OLMo-2-0425-1B").pre_norm);
 }

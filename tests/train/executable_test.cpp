@@ -30,7 +30,7 @@ void expect_refused(const std::string& key, const std::function<void(Plan&)>& ch
 TEST(Executable, RefusesWhatItCannotDoYetByKey) {
   expect_refused("model", [](Plan& plan) { plan.model.moe.experts = 4; });
   expect_refused("model", [](Plan& plan) { plan.model.position = Position::alibi; });
-  expect_refused("model", [](Plan& plan) { plan.model.rope_scaling = "llama3"; });
+  expect_refused("model", [](Plan& plan) { plan.model.rope_scaling = "yarn"; });
   expect_refused("model", [](Plan& plan) { plan.model.attention_softcap = 50; });
   expect_refused("model", [](Plan& plan) { plan.model.logit_softcap = 30; });
   expect_refused("model", [](Plan& plan) { plan.model.qk_norm_full = true; });

@@ -3,6 +3,7 @@
 // transformers) it writes larger ones anew.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -102,6 +103,15 @@ TEST(HuggingFace, AModelGivesTheLibrarysLosses) {
   expect_the_same_losses(kFixtures / "tied");
 }
 
+TEST(HuggingFace, RotaryFrequenciesScaledAsInLlama31GiveTheLibrarysLosses) {
+  expect_the_same_losses(kFixtures / "scaled");
+  Plan unscaled = plan_for(kFixtures / "scaled");
+  EXPECT_EQ(unscaled.model.rope_scaling, "llama3");
+  unscaled.model.rope_scaling.clear();
+  const Expected expected = read_expected(kFixtures / "scaled");
+  EXPECT_GT(std::abs(loss_of(unscaled, expected.tokens) - expected.loss), 100 * kTolerance) << "scaling has no effect";
+}
+
 TEST(HuggingFace, LogProbabilitiesOfEveryTokenAreTheLibrarys) {
   expect_the_same_logits(kFixtures / "untied");
 }
@@ -110,10 +120,10 @@ TEST(HuggingFace, AModelWrittenNowGivesTheLibrarysLosses) {
   const char* python = std::getenv("RECKON_TRANSFORMERS_PYTHON");
   if (python == nullptr) GTEST_SKIP() << "RECKON_TRANSFORMERS_PYTHON names no python with transformers";
   const TemporaryFolder folder;
-  for (const std::string tied : {"", " --tied"}) {
+  for (const std::string variant : {"", " --tied", " --rope linear", " --rope llama3"}) {
     const std::string command = std::string(python) + " " RECKON_SOURCE_DIR "/tests/support/hugging_face.py write " +
                                 folder.path().string() + " --seed 7 --vocabulary 301 --hidden 64 --ffn 96 --layers 3 " +
-                                "--heads 8 --kv-heads 4 --tokens 32" + tied;
+                                "--heads 8 --kv-heads 4 --tokens 32" + variant;
     ASSERT_EQ(std::system(command.c_str()), 0);
     expect_the_same_losses(folder.path());
   }

@@ -30,7 +30,8 @@ void refuse_model(const ModelSpec& model, std::int64_t length, Refusals& refuse)
   refuse.add_if(model.position == Position::alibi, "model", "ALiBi positions" + later);
   refuse.add_if(model.qk_norm_full, "model", "norms over the whole width of queries and keys (qk_norm_full)" + later);
   refuse.add_if(model.attention_sinks, "model", "attention sinks" + later);
-  refuse.add_if(!model.rope_scaling.empty(), "model",
+  const bool known_scaling = model.rope_scaling == "linear" || model.rope_scaling == "llama3";
+  refuse.add_if(!model.rope_scaling.empty() && !known_scaling, "model",
                 fmt::format("rotary frequencies scaled by {} (rope_scaling){}", model.rope_scaling, later));
   refuse.add_if(model.attention_softcap > 0, "model", "capped attention scores (attention_softcap)" + later);
   refuse.add_if(model.logit_softcap > 0, "model", "capped logits (logit_softcap)" + later);

@@ -3,11 +3,32 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <numbers>
 
 #include "runtime/train/kernels/rope.h"
 #include "runtime/train/ops/dispatch.h"
 
 namespace reckon {
+
+namespace {
+
+/// LLaMA 3.1's rule: wavelengths above original / low are stretched by the factor, those below original / high stay, and
+/// between them the share that is stretched falls linearly. `linear` stretches all.
+template <class T>
+T scaled_frequency(const ModelSpec& model, T frequency) {
+  const T stretched = frequency / static_cast<T>(model.rope_scaling_factor);
+  if (model.rope_scaling == "linear") return stretched;
+  if (model.rope_scaling != "llama3") return frequency;
+  const T original = static_cast<T>(model.rope_original_positions);
+  const T low = static_cast<T>(model.rope_low_frequency_factor), high = static_cast<T>(model.rope_high_frequency_factor);
+  const T wavelength = static_cast<T>(2.0 * std::numbers::pi) / frequency;
+  if (wavelength > original / low) return stretched;
+  if (wavelength < original / high) return frequency;
+  const T kept = (original / wavelength - low) / (high - low);
+  return (T(1) - kept) * stretched + kept * frequency;
+}
+
+}  // namespace
 
 RotaryTable rotary_table(const ModelSpec& model, std::int64_t positions, at::ScalarType accumulator) {
   RotaryTable table;
@@ -21,7 +42,8 @@ RotaryTable rotary_table(const ModelSpec& model, std::int64_t positions, at::Sca
       for (std::int64_t i = 0; i < half; ++i) {
         // The frequency and the angle are rounded as the reference implementations do.
         const T exponent = static_cast<T>(2 * i) / static_cast<T>(table.rotated);
-        const T frequency = T(1) / static_cast<T>(std::pow(static_cast<T>(model.rope_theta), exponent));
+        const T frequency =
+            scaled_frequency(model, T(1) / static_cast<T>(std::pow(static_cast<T>(model.rope_theta), exponent)));
         for (std::int64_t position = 0; position < positions; ++position) {
           const T angle = static_cast<T>(position) * frequency;
           pointer<T>(table.cosine)[position * half + i] = std::cos(angle);
