@@ -59,12 +59,12 @@ struct ModelSpec {
   bool gated_ffn = true;  // SwiGLU and relatives: gate and up matrices
   Position position = Position::rope;
   double rope_theta = 10000.0;
-  double rope_fraction = 1.0;             // share of head_dim that is rotated
-  std::string rope_scaling;               // kind of frequency scaling (linear, llama3, yarn, ...), empty = none
-  double rope_scaling_factor = 8.0;       // low frequencies are divided by it; defaults of LLaMA 3.1
+  double rope_fraction = 1.0;        // share of head_dim that is rotated
+  std::string rope_scaling;          // kind of frequency scaling (linear, llama3, yarn, ...), empty = none
+  double rope_scaling_factor = 8.0;  // low frequencies are divided by it; defaults of LLaMA 3.1
   double rope_low_frequency_factor = 1.0, rope_high_frequency_factor = 4.0;  // llama3: where scaling begins and ends
   std::int64_t rope_original_positions = 8192;                               // llama3: positions trained before scaling
-  std::int64_t sliding_window = 0;        // 0: full attention
+  std::int64_t sliding_window = 0;                                           // 0: full attention
   std::int64_t sliding_window_every = 1;  // every n-th layer has the window (2 = alternating)
 
   bool tied_head = false;

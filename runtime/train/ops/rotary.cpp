@@ -12,15 +12,16 @@ namespace reckon {
 
 namespace {
 
-/// LLaMA 3.1's rule: wavelengths above original / low are stretched by the factor, those below original / high stay, and
-/// between them the share that is stretched falls linearly. `linear` stretches all.
+/// LLaMA 3.1's rule: wavelengths above original / low are stretched by the factor, those below original / high stay,
+/// and between them the share that is stretched falls linearly. `linear` stretches all.
 template <class T>
 T scaled_frequency(const ModelSpec& model, T frequency) {
   const T stretched = frequency / static_cast<T>(model.rope_scaling_factor);
   if (model.rope_scaling == "linear") return stretched;
   if (model.rope_scaling != "llama3") return frequency;
   const T original = static_cast<T>(model.rope_original_positions);
-  const T low = static_cast<T>(model.rope_low_frequency_factor), high = static_cast<T>(model.rope_high_frequency_factor);
+  const T low = static_cast<T>(model.rope_low_frequency_factor),
+          high = static_cast<T>(model.rope_high_frequency_factor);
   const T wavelength = static_cast<T>(2.0 * std::numbers::pi) / frequency;
   if (wavelength > original / low) return stretched;
   if (wavelength < original / high) return frequency;
