@@ -112,6 +112,11 @@ class TorchTitanWriter {
     add("seed", plan_.train.seed);
     add("mixed_precision_param", plan_.precision.compute == NumberFormat::fp32 ? "\"float32\"" : "\"bfloat16\"");
     add("mixed_precision_reduce", plan_.gradients.wire == NumberFormat::bf16 ? "\"bfloat16\"" : "\"float32\"");
+    if (const LossKernel loss = plan_.kernels.loss; loss != LossKernel::fused && loss != LossKernel::fp32_softmax)
+      lose(
+          fmt::format("kernels.loss {} has no counterpart: TorchTitan compiles the loss or keeps FP32 logits and their "
+                      "softmax; the latter is written",
+                      name_of(loss)));
     if (plan_.gradients.stored != NumberFormat::fp32)
       lose(fmt::format("gradients.stored {} has no counterpart: TorchTitan keeps FP32 gradients",
                        name_of(plan_.gradients.stored)));

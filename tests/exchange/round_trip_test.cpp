@@ -113,16 +113,18 @@ TEST(RoundTrip, EveryShippedPlanCanBeSaidToMegatronAndComesBack) {
 }
 
 TEST(Export, NamesWhatTheToolCannotBeTold) {
-  Plan plan =
-      load_plan(kPaths.configs / "plans/llama3.1-8b-h100-node.yaml",
-                {"activations.stored=int4", "gradients.reduce=all_to_all_sum", "documents.source=fineweb"}, kPaths);
+  Plan plan = load_plan(kPaths.configs / "plans/llama3.1-8b-h100-node.yaml",
+                        {"activations.stored=int4", "gradients.reduce=all_to_all_sum", "documents.source=fineweb",
+                         "kernels.loss=chunked"},
+                        kPaths);
   for (const ForeignFile& file : {export_megatron(plan), export_deepspeed(plan), export_torchtitan(plan)}) {
     const std::string all = [&] {
       std::string text;
       for (const std::string& one : file.lost) text += one + "\n";
       return text;
     }();
-    for (const char* key : {"activations.stored int4", "gradients.reduce all_to_all_sum", "documents.source fineweb"})
+    for (const char* key : {"activations.stored int4", "gradients.reduce all_to_all_sum", "documents.source fineweb",
+                            "kernels.loss chunked"})
       EXPECT_NE(all.find(key), std::string::npos) << key << " in " << all;
   }
 }
