@@ -5,10 +5,10 @@
 #include <map>
 #include <optional>
 #include <stdexcept>
-#include <unordered_map>
 
 #include "cost_model/stage_states.h"
 #include "plan/caching_allocator.h"
+#include "plan/flat_map.h"
 #include "plan/kept_tensors.h"
 #include "plan/memory_events.h"
 #include "plan/pipeline_schedule.h"
@@ -82,7 +82,7 @@ class SequenceBuilder {
  private:
   /// Blocks of one micro-batch in one chunk: section position -> block number -> block of the sequence.
   struct Live {
-    std::vector<std::unordered_map<int, int>> sections;
+    std::vector<FlatMap<int>> sections;
     int tokens = -1;
   };
 
@@ -109,7 +109,7 @@ class SequenceBuilder {
     allocate(buffers, MemoryCategory::communication);
   }
 
-  void play(const std::vector<MemoryEvent>& events, std::unordered_map<int, int>& blocks) {
+  void play(const std::vector<MemoryEvent>& events, FlatMap<int>& blocks) {
     for (const MemoryEvent& event : events) {
       if (event.allocates) {
         blocks[event.block] =

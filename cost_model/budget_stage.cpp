@@ -6,8 +6,8 @@
 
 #include "cost_model/gradient_error.h"
 #include "cost_model/memory.h"
+#include "cost_model/section_work.h"
 #include "cost_model/stage_memory.h"
-#include "cost_model/stage_work.h"
 
 namespace reckon {
 
@@ -41,10 +41,10 @@ const SectionPrices& PolicyPrices::of(const std::map<ActivationClass, ClassPolic
     const bool layer = section == Section::dense_layer || section == Section::moe_layer;
     for (const bool recomputed : {false, true}) {
       const Recompute mode = recomputed && layer ? Recompute::full : Recompute::none;
-      const SectionElapsed elapsed = section_elapsed(plan, times_, times, mode, 0);
-      prices.rows[variant({section, 0, recomputed})] = {
-          elapsed.forward + elapsed.backward,
-          squared_gradient_error(plan, times.list, kept_tensors(plan, times.list, mode, 0))};
+      const KeptSet kept = kept_tensors(plan, times.list, mode, 0);
+      const SectionWork work = section_work(OverlapLinks(plan), times_.quantize_per_byte, times, kept, Ledgers::none);
+      prices.rows[variant({section, 0, recomputed})] = {work.forward.elapsed + work.backward.elapsed,
+                                                        squared_gradient_error(plan, times.list, kept)};
     }
   }
   return known_.emplace(std::move(key), std::move(prices)).first->second;

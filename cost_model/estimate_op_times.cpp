@@ -75,19 +75,6 @@ void apply_factor(SectionTimes& section, double factor) {
   }
 }
 
-SectionTimes section_times(const Plan& plan, const GroupLayouts& layouts, Section section, const AttentionWork& work,
-                           WeightElements weights) {
-  SectionTimes times;
-  times.list = section_ops(plan, section, work);
-  times.work = work;
-  for (const Op& op : times.list.ops) times.ops.push_back(op_time(plan, layouts, op));
-  add_launch_floor(HostTime(plan, layouts), times);
-  apply_factor(times, plan.hardware.time.global_factor);
-  if (plan.parallel.zero >= 3) times.parameter_gather = calls_time(plan, layouts, gather_calls(plan, weights));
-  if (plan.parallel.zero >= 2) times.gradient_reduce = gradient_reduce_time(plan, layouts, weights);
-  return times;
-}
-
 std::vector<Seconds> pipeline_messages(const Plan& plan) {
   const RankGrid grid(plan.parallel);
   const std::int64_t stages = plan.parallel.pipeline;
@@ -106,6 +93,21 @@ std::vector<Seconds> pipeline_messages(const Plan& plan) {
 
 }  // namespace
 
+Seconds quantize_per_byte(const HardwareSpec& hardware) {
+  return Seconds(hardware.time.memory_bound.bytes_factor / hardware.device.memory_bandwidth.value);
+}
+
+SectionTimes section_op_times(const Plan& plan, const GroupLayouts& layouts, OpList list, const AttentionWork& work) {
+  SectionTimes times;
+  times.list = std::move(list);
+  times.work = work;
+  times.ops.reserve(times.list.ops.size());
+  for (const Op& op : times.list.ops) times.ops.push_back(op_time(plan, layouts, op));
+  add_launch_floor(HostTime(plan, layouts), times);
+  apply_factor(times, plan.hardware.time.global_factor);
+  return times;
+}
+
 OpTimes estimate_op_times(const Plan& plan) {
   return estimate_op_times(plan, planned_attention_work(plan));
 }
@@ -114,9 +116,13 @@ OpTimes estimate_op_times(const Plan& plan, const AttentionWork& work) {
   const GroupLayouts layouts(plan);
   const SectionWeights sections = section_weights(plan);
   OpTimes times;
-  for (const Section kind : {Section::embedding, Section::dense_layer, Section::moe_layer, Section::head})
-    if (has_section(plan.model, kind))
-      times.of(kind) = section_times(plan, layouts, kind, work, sections[static_cast<std::size_t>(kind)]);
+  for (const Section kind : {Section::embedding, Section::dense_layer, Section::moe_layer, Section::head}) {
+    if (!has_section(plan.model, kind)) continue;
+    const WeightElements weights = sections[static_cast<std::size_t>(kind)];
+    SectionTimes& section = times.of(kind) = section_op_times(plan, layouts, section_ops(plan, kind, work), work);
+    if (plan.parallel.zero >= 3) section.parameter_gather = calls_time(plan, layouts, gather_calls(plan, weights));
+    if (plan.parallel.zero >= 2) section.gradient_reduce = gradient_reduce_time(plan, layouts, weights);
+  }
 
   times.pipeline_send = pipeline_messages(plan);
   for (std::int64_t stage = 0; stage < plan.parallel.pipeline; ++stage) {
@@ -130,8 +136,7 @@ OpTimes estimate_op_times(const Plan& plan, const AttentionWork& work) {
                                              : Seconds(0.0));
   }
   times.tied_table_reduce = calls_time(plan, layouts, tied_table_calls(plan));
-  times.quantize_per_byte =
-      Seconds(plan.hardware.time.memory_bound.bytes_factor / plan.hardware.device.memory_bandwidth.value);
+  times.quantize_per_byte = quantize_per_byte(plan.hardware);
   const double sharing = core_sharing(plan);
   if (sharing <= 1.0) return times;
   // A rank of a ring that is done leaves its core to the others, so that unequal shares count less.

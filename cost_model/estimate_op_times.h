@@ -1,6 +1,7 @@
 // Seconds of every op, collective and state update of a plan, from its hardware's constants.
 #pragma once
 
+#include "cost_model/op_cost.h"
 #include "plan/op_times.h"
 #include "plan/plan.h"
 
@@ -11,5 +12,10 @@ OpTimes estimate_op_times(const Plan& plan);
 
 /// The same with the attention work of given documents instead of full rows.
 OpTimes estimate_op_times(const Plan& plan, const AttentionWork& work);
+
+/// One section's ops alone, as if no ranks shared cores; without what ZeRO gathers and reduces.
+SectionTimes section_op_times(const Plan& plan, const GroupLayouts& layouts, OpList list, const AttentionWork& work);
+/// Of a pass that stores activations in fewer bits or widens them again.
+Seconds quantize_per_byte(const HardwareSpec& hardware);
 
 }  // namespace reckon

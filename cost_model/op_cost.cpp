@@ -133,7 +133,7 @@ GroupLayouts::GroupLayouts(const Plan& plan) {
   const RankGrid grid(plan.parallel);
   for (const Group group : {Group::tensor, Group::ulysses, Group::ring, Group::expert, Group::data, Group::gradient,
                             Group::expert_gradient, Group::shard, Group::replica, Group::pipeline, Group::embedding})
-    layouts_[group] = grid.layout(group, plan.hardware.devices_per_node);
+    layouts_[static_cast<std::size_t>(group)] = grid.layout(group, plan.hardware.devices_per_node);
 }
 
 OpTime op_time(const Plan& plan, const GroupLayouts& layouts, const Op& op) {

@@ -1,7 +1,8 @@
 // Seconds of one op of the op list on one rank, forward and backward, with its collectives priced apart.
 #pragma once
 
-#include <map>
+#include <array>
+#include <cstddef>
 
 #include "cost_model/collective_cost.h"
 #include "plan/op_times.h"
@@ -13,10 +14,10 @@ namespace reckon {
 class GroupLayouts {
  public:
   explicit GroupLayouts(const Plan& plan);
-  const GroupLayout& operator[](Group group) const { return layouts_.at(group); }
+  const GroupLayout& operator[](Group group) const { return layouts_[static_cast<std::size_t>(group)]; }
 
  private:
-  std::map<Group, GroupLayout> layouts_;
+  std::array<GroupLayout, static_cast<std::size_t>(Group::world) + 1> layouts_;
 };
 
 /// Time of `op` without the launch floor (estimate_op_times adds it over a whole section).

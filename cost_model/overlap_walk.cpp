@@ -1,6 +1,7 @@
 #include "cost_model/overlap_walk.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 namespace reckon {
@@ -50,6 +51,14 @@ Seconds run_beside(const std::vector<OverlapPhase>& phases, const OverlapRules& 
   Seconds elapsed(0.0);
   for (const OverlapPhase& phase : phases) elapsed += Seconds(run_phase(phase, rules, background));
   return elapsed;
+}
+
+Seconds section_excess(const std::vector<OverlapPhase>& phases, Seconds alone, const OverlapRules& rules,
+                       Seconds reduce, Seconds gather) {
+  std::array<Background, 2> background = {Background{reduce, rules.reduce_between_nodes},
+                                          Background{gather, rules.gather_between_nodes}};
+  const Seconds beside = run_beside(phases, rules, background);
+  return beside + background[0].left + background[1].left - alone;
 }
 
 }  // namespace reckon

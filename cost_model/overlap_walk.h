@@ -32,4 +32,9 @@ struct OverlapRules {
 Seconds run_beside(const std::vector<OverlapPhase>& phases, const OverlapRules& rules,
                    std::span<Background> background);
 
+/// By how much a section that takes `alone` takes longer when the reduction of the section before it and then the
+/// gather for the section after it go on beside it, and are waited for at its end.
+Seconds section_excess(const std::vector<OverlapPhase>& phases, Seconds alone, const OverlapRules& rules,
+                       Seconds reduce, Seconds gather);
+
 }  // namespace reckon

@@ -6,11 +6,11 @@
 #include <cmath>
 #include <set>
 
-#include "cost_model/state_memory.h"
 #include "plan/caching_allocator.h"
 #include "plan/layer_ops.h"
 #include "plan/number_format.h"
 #include "plan/parameter_layout.h"
+#include "plan/stage_sections.h"
 
 namespace reckon {
 

@@ -1,106 +1,17 @@
 #include "cost_model/score.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
 #include <set>
+#include <thread>
 
-#include "cost_model/gemm_cost.h"
-#include "cost_model/intervals.h"
-#include "cost_model/predict.h"
-#include "cost_model/score_statistics.h"
+#include "cost_model/in_parallel.h"
+#include "cost_model/score_cells.h"
+#include "cost_model/score_summary.h"
 #include "plan/errors.h"
-#include "plan/parameters.h"
 
 namespace reckon {
 
 namespace {
-
-struct Prediction {
-  double step_seconds = 0, low = 0, high = 0, memory = 0, memory_low = 0, memory_high = 0;
-  std::int64_t need = 0, limit = 0;
-  bool fits = true;
-};
-
-/// One row under one assumption.
-struct Scored {
-  std::size_t row = 0;
-  std::string group, set, plan_text;
-  ScoredRow record;
-  std::optional<Comparison> time, memory;
-  bool tflops_only = false;
-};
-
-double reported_memory(const StepProfile& profile, const ScoreSource& source) {
-  const auto total = [&](const StageProfile& stage) {
-    const StageMemory& memory = stage.memory;
-    switch (source.memory_total) {
-      case MemoryTotal::peak_allocated: break;
-      case MemoryTotal::peak_reserved:
-        return static_cast<double>((memory.peak_allocated + memory.allocator_slack).value);
-      case MemoryTotal::device_used: return static_cast<double>(memory.device_used.value);
-    }
-    return static_cast<double>(memory.peak_allocated.value);
-  };
-  if (profile.stages.empty()) return 0.0;
-  if (source.memory_stage == MemoryStage::first) return total(profile.stages.front());
-  if (source.memory_stage == MemoryStage::last) return total(profile.stages.back());
-  double largest = 0.0;
-  for (const StageProfile& stage : profile.stages) largest = std::max(largest, total(stage));
-  return largest;
-}
-
-Prediction prediction(const Plan& plan, const ScoreSource& source) {
-  const StepProfile profile = predict(resolve(plan));
-  Prediction result;
-  result.step_seconds = profile.step.seconds.value;
-  result.low = profile.step.interval_low.value;
-  result.high = profile.step.interval_high.value;
-  result.memory = reported_memory(profile, source);
-  const double spread = memory_interval_factor(profile.plan);
-  result.memory_low = result.memory / spread;
-  result.memory_high = result.memory * spread;
-  result.need = profile.verdict.need.value;
-  result.limit = profile.verdict.limit.value;
-  result.fits = profile.verdict.fits;
-  return result;
-}
-
-/// FLOPs of a step in the convention of a published TFLOP/s figure; all count the input table out.
-double published_flops(const Plan& plan, TflopsConvention convention) {
-  const ModelSpec& model = plan.model;
-  const auto count = [](std::int64_t value) { return static_cast<double>(value); };
-  const double tokens = count(plan.batch.global_batch) * count(plan.batch.sequence_length);
-  const double s = count(plan.batch.sequence_length), h = count(model.hidden), l = count(model.layers),
-               v = count(model.vocabulary);
-  if (convention == TflopsConvention::megatron_hw)
-    return 96.0 * tokens * l * h * h * (1.0 + s / (6.0 * h) + v / (16.0 * l * h));
-  const double table = model.tied_head ? 0.0 : v * h;  // a tied table is the head's weight
-  const double weights = count(count_active_parameters(model)) - table;
-  return 6.0 * tokens * (weights + (convention == TflopsConvention::model_full ? 2.0 : 1.0) * l * h * s);
-}
-
-/// Measured seconds of a step, or nothing.
-std::optional<double> measured_seconds(const CsvTable& table, std::size_t row, const RowPlan& plan,
-                                       TflopsConvention convention) {
-  const auto positive = [&](const char* column) -> std::optional<double> {
-    const auto value = table.number(row, column);
-    return value && *value > 0.0 ? value : std::nullopt;
-  };
-  if (const auto seconds = positive("step_time_s"); seconds && !plan.batch_is_assumed) return seconds;
-  const auto devices = static_cast<double>(plan.plan.world_size());
-  const double tokens = static_cast<double>(plan.plan.batch.global_batch * plan.plan.batch.sequence_length);
-  if (const auto rate = positive("tokens_per_s_per_gpu")) return tokens / (*rate * devices);
-  if (convention == TflopsConvention::none || plan.batch_is_assumed) return std::nullopt;
-  if (const auto tflops = positive("tflops_per_gpu"))
-    return published_flops(plan.plan, convention) / (*tflops * 1e12 * devices);
-  if (const auto mfu = positive("mfu_pct")) {
-    const double peak = device_peak(plan.plan.hardware, plan.plan.precision.compute).value;
-    return published_flops(plan.plan, convention) / (*mfu * 0.01 * peak * devices);
-  }
-  return std::nullopt;
-}
 
 /// Rows of one text do the same work.
 std::string set_of(const CsvTable& table, std::size_t row) {
@@ -116,39 +27,6 @@ std::string text_of(const std::vector<std::pair<std::string, std::string>>& desc
   for (const auto& [key, value] : described) text += key + "=" + value + " ";
   for (const std::int64_t layers : plan.activations.recompute_layers) text += std::to_string(layers) + ",";
   return text + std::string(plan.activations.recompute == Recompute::selective ? "selective" : "");
-}
-
-void fill_predicted(const Prediction& p, const Plan& plan, ScoredRow& record) {
-  record.predicted_step_seconds = p.step_seconds;
-  record.predicted_tokens_per_second_per_device =
-      static_cast<double>(plan.batch.global_batch * plan.batch.sequence_length) /
-      (p.step_seconds * static_cast<double>(plan.world_size()));
-  record.predicted_memory_bytes = static_cast<std::int64_t>(p.memory);
-  record.predicted_need_bytes = p.need;
-  record.predicted_limit_bytes = p.limit;
-  record.predicted_outcome = p.fits ? "ok" : "oom";
-}
-
-void compare(const CsvTable& table, const RowPlan& row, const Prediction& p, TflopsConvention convention,
-             Scored& scored) {
-  const std::size_t index = scored.row;
-  ScoredRow& record = scored.record;
-  if (const auto seconds = measured_seconds(table, index, row, convention)) {
-    record.measured_step_seconds = *seconds;
-    record.measured_tokens_per_second_per_device =
-        static_cast<double>(row.plan.batch.global_batch * row.plan.batch.sequence_length) /
-        (*seconds * static_cast<double>(row.plan.world_size()));
-    scored.time = Comparison{p.step_seconds, *seconds, p.low <= *seconds && *seconds <= p.high};
-    record.step_time_error = scored.time->error();
-  } else {
-    scored.tflops_only = table.number(index, "tflops_per_gpu") || table.number(index, "mfu_pct");
-  }
-  if (const auto gib = table.number(index, "peak_mem_gib"); gib && *gib > 0.0) {
-    const double bytes = *gib * kGiB;
-    record.measured_memory_bytes = static_cast<std::int64_t>(std::llround(bytes));
-    scored.memory = Comparison{p.memory, bytes, p.memory_low <= bytes && bytes <= p.memory_high};
-    record.memory_error = scored.memory->error();
-  }
 }
 
 ScoredRow record_of(const CsvTable& table, std::size_t row, const std::string& group) {
@@ -180,60 +58,6 @@ std::vector<RowGroup> group_rows(const CsvTable& table, const std::string& colum
   return groups;
 }
 
-OrderStatistics order_of(const std::vector<Scored>& rows) {
-  std::map<std::string, std::map<std::string, std::vector<const Scored*>>> sets;
-  for (const Scored& row : rows)
-    if (row.time) sets[row.set][row.plan_text].push_back(&row);
-  std::vector<std::vector<PlanTimes>> merged;
-  for (const auto& [set, plans] : sets) {
-    std::vector<PlanTimes> times;
-    for (const auto& [text, repeats] : plans) {
-      std::vector<double> measured;
-      for (const Scored* row : repeats) measured.push_back(row->time->measured);
-      times.push_back({repeats.front()->time->predicted, median(measured)});
-    }
-    merged.push_back(std::move(times));
-  }
-  return order_statistics(merged);
-}
-
-OutOfMemoryCounts out_of_memory(const std::vector<Scored>& rows) {
-  OutOfMemoryCounts counts;
-  std::map<std::string, const Scored*> fastest;
-  for (const Scored& row : rows) {
-    const bool ok = row.record.measured_outcome != "oom", fits = row.record.predicted_outcome == "ok";
-    ++(ok ? (fits ? counts.true_fit : counts.false_oom) : (fits ? counts.false_fit : counts.true_oom));
-    if (!fits) continue;
-    const Scored*& best = fastest[row.set];
-    if (best == nullptr || *row.record.predicted_step_seconds < *best->record.predicted_step_seconds) best = &row;
-  }
-  for (const auto& [set, row] : fastest) counts.oom_picks += row->record.measured_outcome == "oom" ? 1 : 0;
-  return counts;
-}
-
-ScoreGroup summary(const RowGroup& group, const std::map<std::string, std::string>& assume,
-                   const std::vector<Scored>& rows, const std::vector<ScoredRow>& skipped) {
-  ScoreGroup result;
-  result.group = group.name;
-  result.assume = assume;
-  result.rows = static_cast<std::int64_t>(group.rows.size());
-  result.scored = static_cast<std::int64_t>(rows.size());
-  for (const ScoredRow& row : skipped) ++result.skipped[*row.reason];
-  std::vector<Comparison> times, memories;
-  for (const Scored& row : rows) {
-    for (const std::string& column : row.record.assumptions) ++result.assumptions[column];
-    if (row.time) times.push_back(*row.time);
-    else ++(row.tflops_only ? result.tflops_only : result.unmeasured_time);
-    if (row.memory) memories.push_back(*row.memory);
-    else ++result.unmeasured_memory;
-  }
-  result.step_time = error_statistics(times);
-  result.memory = error_statistics(memories);
-  result.order = order_of(rows);
-  result.oom = out_of_memory(rows);
-  return result;
-}
-
 std::vector<std::string> echoed(const ScoreOptions& options) {
   std::vector<std::string> texts;
   for (const auto& [column, value] : options.fill) texts.push_back("fill:" + column + "=" + value);
@@ -243,6 +67,10 @@ std::vector<std::string> echoed(const ScoreOptions& options) {
   return texts;
 }
 
+int cores() {
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
 /// Scores the rows of a group under one assumption on recomputation ("" where every row says).
 class GroupScorer {
  public:
@@ -250,12 +78,11 @@ class GroupScorer {
       : table_(table), options_(options), library_(library) {}
 
   void run(RowGroup group, ScoreResult& result) {
-    std::map<std::size_t, RowPlan> plans;
-    for (const std::size_t row : group.rows) {
-      RowPlan plan = row_plan(table_, row, library_);
-      group.unknown_recompute = group.unknown_recompute || (plan.skipped.empty() && plan.unknown_recompute);
-      plans.emplace(row, std::move(plan));
-    }
+    std::vector<RowPlan> plans(group.rows.size());
+    in_parallel(plans.size(), cores(),
+                [&](std::size_t i, int) { plans[i] = row_plan(table_, group.rows[i], library_); });
+    group.unknown_recompute = std::any_of(
+        plans.begin(), plans.end(), [](const RowPlan& plan) { return plan.skipped.empty() && plan.unknown_recompute; });
     for (const std::string& assumed : assumptions(group)) score_once(group, plans, assumed, result);
   }
 
@@ -273,43 +100,50 @@ class GroupScorer {
     return found == library_.sources.end() ? unknown : found->second;
   }
 
-  void score_once(const RowGroup& group, const std::map<std::size_t, RowPlan>& plans, const std::string& assumed,
+  void score_once(const RowGroup& group, const std::vector<RowPlan>& plans, const std::string& assumed,
                   ScoreResult& result) {
-    std::map<std::string, std::string> assume;
-    if (!assumed.empty()) assume["recompute"] = assumed;
+    std::vector<Scored> rows(plans.size());
+    in_parallel(rows.size(), cores(), [&](std::size_t i, int) { rows[i] = score_row(group, i, plans[i], assumed); });
     std::vector<Scored> scored;
     std::vector<ScoredRow> skipped;
-    for (const auto& [row, plan] : plans) {
-      ScoredRow record = record_of(table_, row, group.name);
-      record.assume = assume;
-      record.assumptions = plan.assumptions;
-      std::string reason = plan.skipped, message = plan.message;
-      Scored one{row, group.name, set_of(table_, row), "", record, {}, {}, false};
-      if (reason.empty()) reason = predict_row(plan, assumed, one, message);
-      if (!reason.empty()) {
-        record.status = "skipped";
-        record.reason = reason;
-        record.message = message;
-        skipped.push_back(record);
-        result.rows.push_back(record);
-        continue;
-      }
-      result.rows.push_back(one.record);
-      scored.push_back(std::move(one));
+    for (Scored& row : rows) {
+      result.rows.push_back(row.record);
+      if (row.record.status == "skipped") skipped.push_back(std::move(row.record));
+      else scored.push_back(std::move(row));
     }
-    result.groups.push_back(summary(group, assume, scored, skipped));
+    result.groups.push_back(group_summary(group.name, group.rows.size(), assume(assumed), scored, skipped));
+  }
+
+  static std::map<std::string, std::string> assume(const std::string& assumed) {
+    if (assumed.empty()) return {};
+    return {{"recompute", assumed}};
+  }
+
+  Scored score_row(const RowGroup& group, std::size_t index, const RowPlan& plan, const std::string& assumed) const {
+    const std::size_t row = group.rows[index];
+    Scored one{set_of(table_, row), "", record_of(table_, row, group.name), {}};
+    one.record.assume = assume(assumed);
+    one.record.assumptions = plan.assumptions;
+    const ScoredRow unscored = one.record;
+    std::string reason = plan.skipped, message = plan.message;
+    if (reason.empty()) reason = predict_row(row, plan, assumed, one, message);
+    if (reason.empty()) return one;
+    one.record = unscored;
+    one.record.status = "skipped";
+    one.record.reason = reason;
+    one.record.message = message;
+    return one;
   }
 
   /// The reason why there is no prediction, or an empty text.
-  std::string predict_row(const RowPlan& row, const std::string& assumed, Scored& scored, std::string& message) const {
+  std::string predict_row(std::size_t index, const RowPlan& row, const std::string& assumed, Scored& scored,
+                          std::string& message) const {
     Plan plan = row.plan;
     try {
       if (row.unknown_recompute) set_recompute(plan, assumed);
-      const Prediction p = prediction(plan, source_of(scored.row));
+      scored.compared = compare_row(table_, index, row, plan, source_of(index), options_.tflops, scored.record);
       scored.record.plan = row.described;
       scored.plan_text = text_of(row.described, plan);
-      fill_predicted(p, plan, scored.record);
-      compare(table_, row, p, options_.tflops, scored);
     } catch (const Error& error) {
       message = error.what();
       return "unsupported";

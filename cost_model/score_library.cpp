@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cost_model/score.h"
+#include "cost_model/score_cells.h"
 #include "plan/errors.h"
 #include "plan/plan_schema.h"
 
@@ -65,6 +66,16 @@ std::optional<HardwareSpec> hardware_of(const Catalogue<HardwareSpec>& catalogue
   return found;
 }
 
+/// The clusters that sources name, by name.
+std::map<std::string, HardwareSpec> source_clusters(const std::map<std::string, ScoreSource>& sources,
+                                                    const ConfigPaths& paths) {
+  std::map<std::string, HardwareSpec> clusters;
+  for (const auto& [id, source] : sources)
+    for (const auto& [gpu, name] : source.hardware)
+      if (!clusters.contains(name)) clusters.emplace(name, load_hardware(name, paths));
+  return clusters;
+}
+
 void set_plan_key(Plan& plan, const std::string& path, const std::string& value) {
   const PlanKey* key = find_plan_key(path);
   if (key == nullptr) throw ConfigError(unknown_plan_key(path));
@@ -82,8 +93,10 @@ ScoreLibrary score_library(const ConfigPaths& paths) {
   library.hardware = [hardware](const std::string& gpu, std::optional<double> memory_gib) {
     return hardware_of(*hardware, gpu, memory_gib);
   };
-  library.hardware_named = [paths](const std::string& name) { return load_hardware(name, paths); };
   library.sources = load_score_sources(paths.configs / "score" / "sources.yaml");
+  library.hardware_named = [clusters = source_clusters(library.sources, paths)](const std::string& name) {
+    return clusters.at(name);
+  };
   library.set = set_plan_key;
   return library;
 }

@@ -36,10 +36,4 @@ struct RowPlan {
 /// `row` counts from 0. Recomputation is set when the row or its source states it.
 RowPlan row_plan(const CsvTable& table, std::size_t row, const ScoreLibrary& library);
 
-/// Recomputes every layer, none, selectively, or `layers` of each stage.
-void set_recompute(Plan& plan, const std::string& cell);
-
-/// Lower case without blanks, dashes, dots, underscores; endings "truncated to N layers", "SFT" and "(...)" dropped.
-std::string normalized_model_name(const std::string& name);
-
 }  // namespace reckon

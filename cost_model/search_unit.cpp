@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "cost_model/collective_cost.h"
@@ -25,6 +26,7 @@ class UnitSearch {
 
   UnitResult run() {
     const std::int64_t rest = devices_ / (inner_.tensor * inner_.ulysses * inner_.ring);
+    result_.best.reserve(std::min<std::size_t>(4 * keep_, 1 << 12));
     for (const std::int64_t pipeline : divisors(rest)) {
       Candidate candidate;
       candidate.degrees = inner_;
@@ -89,12 +91,12 @@ class UnitSearch {
     ++result_.legal;
     const CandidateCost cost =
         model_.evaluate(candidate, sharing(candidate), message(candidate), shape(candidate.micro_batch));
-    if (!cost.fits) {
-      refuse(cost.breaks, candidate);
+    if (!cost.memory.fits) {
+      refuse(cost.memory.breaks, candidate);
       return false;
     }
     ++result_.fits;
-    FoundPlan found{cost.seconds, cost.need, order_ + result_.enumerated, candidate, {}};
+    FoundPlan found{cost.seconds, cost.memory.need, order_ + result_.enumerated, candidate, {}};
     if (candidate.recompute != Recompute::none) found.recompute_layers = model_.recomputed_layers();
     result_.pareto.add(found);
     keep(found);
@@ -138,13 +140,14 @@ class UnitSearch {
     return *known;
   }
 
-  const Sharing& sharing(const Candidate& candidate) {
+  Sharing& sharing(const Candidate& candidate) {
     auto& known = sharings_[{candidate.degrees.pipeline, candidate.zero}];
     if (!known) {
       Candidate one;
       one.degrees = candidate.degrees;
       one.zero = candidate.zero;
-      known = std::make_unique<Sharing>(make_sharing(plan_of(base_, one)));
+      if (!elements_) elements_ = section_elements(base_.model, inner_.tensor, inner_.expert);
+      known = std::make_unique<Sharing>(plan_of(base_, one), *elements_);
     }
     return *known;
   }
@@ -170,6 +173,7 @@ class UnitSearch {
   FoundPlan worst_kept_{std::numeric_limits<double>::infinity(), {}, 0, {}, {}};  // nothing is cut off yet
   const char* last_reason_ = nullptr;
   UnitRejection* last_rejection_ = nullptr;
+  std::optional<SectionElements> elements_;  // of the unit's degrees
   std::map<std::int64_t, std::unique_ptr<ShapeCosts>> shapes_;
   std::map<std::pair<std::int64_t, int>, std::unique_ptr<Sharing>> sharings_;
   std::map<std::pair<std::int64_t, std::int64_t>, double> messages_;

@@ -1,9 +1,9 @@
 #include "cost_model/shape_costs.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "cost_model/estimate_op_times.h"
-#include "cost_model/stage_work.h"
 #include "plan/state_calls.h"
 #include "plan/step_documents.h"
 
@@ -23,6 +23,17 @@ double SectionCost::excess(std::vector<Known>& known, const std::vector<OverlapP
 
 namespace {
 
+bool are_equal(const KeptTensor& a, const KeptTensor& b) {
+  return a.tensor == b.tensor && a.storage == b.storage && a.bytes == b.bytes && a.encoded == b.encoded &&
+         a.needed_until == b.needed_until;
+}
+
+bool are_equal(const KeptSet& a, const KeptSet& b) {
+  return a.recomputed_ops == b.recomputed_ops &&
+         std::equal(a.kept.begin(), a.kept.end(), b.kept.begin(), b.kept.end(),
+                    [](const KeptTensor& one, const KeptTensor& other) { return are_equal(one, other); });
+}
+
 /// Attention of the plan's documents, whoever holds them: how rows are dealt to replicas, which candidates of one shape
 /// do differently, is left to the full prediction.
 AttentionWork shape_work(Plan plan) {
@@ -36,55 +47,64 @@ AttentionWork shape_work(Plan plan) {
 ShapeCosts::ShapeCosts(Plan plan)
     : plan_(std::move(plan)),
       work_(shape_work(plan_)),
+      layouts_(plan_),
+      links_(plan_),
       token_bytes_(micro_batch_bytes(plan_)),
       constant_bytes_(reckon::constant_bytes(plan_)),
-      message_bytes_(stage_message(plan_).bytes),
-      cells_(kModes * kBits * kSections * kStorages) {}
+      message_bytes_(stage_message(plan_).bytes) {}
 
-ShapeCosts::Cell& ShapeCosts::cell(Section section, const Treatment& t) {
+const Plan& ShapeCosts::treated(const Treatment& treatment) {
+  std::optional<Plan>& plan = stored_[treatment.storage];
+  if (!plan) {
+    plan = plan_;
+    apply_storage(storage_choices()[treatment.storage], plan->activations);
+  }
+  plan->activations.bits_by_stage.assign(treatment.bits > 0 ? 1 : 0, treatment.bits);
+  return *plan;
+}
+
+const OpList& ShapeCosts::list(Section kind) {
+  OpList& list = section(kind).times.list;
+  if (list.ops.empty()) list = section_ops(plan_, kind, work_);
+  return list;
+}
+
+ShapeCosts::Kept& ShapeCosts::find_kept(Section kind, const Treatment& treatment) {
+  KeptSet set = kept_tensors(treated(treatment), list(kind), treatment.recompute, 0);
+  auto& known = section(kind).kept;
+  for (const std::unique_ptr<Kept>& one : known)
+    if (are_equal(one->set, set)) return *one;
+  known.push_back(std::make_unique<Kept>());
+  known.back()->set = std::move(set);
+  return *known.back();
+}
+
+ShapeCosts::Kept& ShapeCosts::kept(Section kind, const Treatment& t) {
   const std::size_t index =
-      ((static_cast<std::size_t>(section) * kModes + static_cast<std::size_t>(t.recompute)) * kStorages + t.storage) *
-          kBits +
-      static_cast<std::size_t>(t.bits);
-  if (!cells_[index]) cells_[index] = std::make_unique<Cell>();
-  return *cells_[index];
+      (static_cast<std::size_t>(t.recompute) * kStorages + t.storage) * kBits + static_cast<std::size_t>(t.bits);
+  Kept*& found = section(kind).by_treatment[index];
+  if (found == nullptr) found = &find_kept(kind, t);
+  return *found;
 }
 
-Plan ShapeCosts::treated(const Treatment& treatment) const {
-  Plan plan = plan_;
-  apply_storage(storage_choices()[treatment.storage], plan.activations);
-  if (treatment.bits > 0) plan.activations.bits_by_stage = {treatment.bits};
-  return plan;
+const SectionMemory& ShapeCosts::memory(Section kind, const Treatment& treatment) {
+  Kept& found = kept(kind, treatment);
+  if (!found.memory) found.memory = section_memory(list(kind), found.set);
+  return *found.memory;
 }
 
-const OpList& ShapeCosts::list(Section section) {
-  auto& list = lists_[static_cast<std::size_t>(section)];
-  if (!list) list = section_ops(plan_, section, work_);
-  return *list;
-}
-
-const SectionMemory& ShapeCosts::memory(Section section, const Treatment& treatment) {
-  Cell& found = cell(section, treatment);
-  if (!found.has_memory) {
-    const OpList& ops = list(section);
-    found.memory = section_memory(ops, kept_tensors(treated(treatment), ops, treatment.recompute, 0));
-    found.has_memory = true;
-  }
-  return found.memory;
-}
-
-SectionCost& ShapeCosts::cost(Section section, const Treatment& treatment) {
-  Cell& found = cell(section, treatment);
-  if (!found.has_cost) {
-    if (!times_) times_ = estimate_op_times(plan_, work_);
-    SectionElapsed elapsed = section_elapsed(treated(treatment), *times_, times_->of(section), treatment.recompute, 0);
-    found.cost.forward = elapsed.forward.value;
-    found.cost.backward = elapsed.backward.value;
-    found.cost.forward_phases = std::move(elapsed.forward_phases);
-    found.cost.backward_phases = std::move(elapsed.backward_phases);
-    found.has_cost = true;
-  }
-  return found.cost;
+SectionCost& ShapeCosts::cost(Section kind, const Treatment& treatment) {
+  Kept& found = kept(kind, treatment);
+  if (found.cost) return *found.cost;
+  SectionTimes& times = section(kind).times;
+  if (times.ops.empty()) times = section_op_times(plan_, layouts_, std::move(times.list), work_);
+  SectionWork work = section_work(links_, quantize_per_byte(plan_.hardware), times, found.set, Ledgers::none);
+  SectionCost& cost = found.cost.emplace();
+  cost.forward = work.forward.elapsed.value;
+  cost.backward = work.backward.elapsed.value;
+  cost.forward_phases = std::move(work.forward.phases);
+  cost.backward_phases = std::move(work.backward.phases);
+  return cost;
 }
 
 }  // namespace reckon

@@ -9,9 +9,10 @@
 #include <optional>
 #include <vector>
 
-#include "cost_model/overlap_walk.h"
+#include "cost_model/op_cost.h"
 #include "cost_model/search_space.h"
 #include "cost_model/section_memory.h"
+#include "cost_model/section_work.h"
 #include "plan/op_times.h"
 
 namespace reckon {
@@ -59,21 +60,31 @@ class ShapeCosts {
 
  private:
   static constexpr std::size_t kModes = 4, kBits = 9, kSections = 4, kStorages = 4;
-  struct Cell {
-    bool has_memory = false, has_cost = false;
-    SectionMemory memory;
-    SectionCost cost;
+  /// A section that keeps the same tensors costs the same, whatever treatment says so.
+  struct Kept {
+    KeptSet set;
+    std::optional<SectionMemory> memory;
+    std::optional<SectionCost> cost;
   };
-  Cell& cell(Section section, const Treatment& treatment);
-  Plan treated(const Treatment& treatment) const;
+  struct SectionMemo {
+    SectionTimes times;  // ops only once something is priced
+    std::vector<std::unique_ptr<Kept>> kept;
+    std::array<Kept*, kModes * kStorages * kBits> by_treatment{};
+  };
+
+  SectionMemo& section(Section section) { return sections_[static_cast<std::size_t>(section)]; }
+  Kept& kept(Section section, const Treatment& treatment);
+  Kept& find_kept(Section section, const Treatment& treatment);
   const OpList& list(Section section);
+  const Plan& treated(const Treatment& treatment);
 
   Plan plan_;
   AttentionWork work_;
+  GroupLayouts layouts_;
+  OverlapLinks links_;
   Bytes token_bytes_, constant_bytes_, message_bytes_;
-  std::vector<std::unique_ptr<Cell>> cells_;  // made when first asked for
-  std::array<std::optional<OpList>, kSections> lists_;
-  std::optional<OpTimes> times_;
+  std::array<std::optional<Plan>, kStorages> stored_;  // the plan with each choice of storage
+  std::array<SectionMemo, kSections> sections_;
 };
 
 }  // namespace reckon

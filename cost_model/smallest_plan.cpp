@@ -6,7 +6,7 @@
 
 #include "cost_model/memory.h"
 #include "cost_model/predict.h"
-#include "cost_model/state_memory.h"
+#include "cost_model/stage_states.h"
 #include "plan/load_plan.h"
 #include "plan/parameters.h"
 
@@ -89,8 +89,8 @@ std::optional<PlanChange> best_on(const Plan& from, std::int64_t devices) {
 
 std::optional<SmallestPlan> smallest_plan(const Plan& plan, std::int64_t most) {
   Plan alone = frugal(plan);
-  alone.parallel.zero = 0;
-  const double states = static_cast<double>(state_memory(alone, {count_parameters(plan.model), 0}).total().value);
+  alone.parallel = {};
+  const double states = static_cast<double>(stage_states(alone, 0).total().value);
   const double limit = static_cast<double>(memory_limit(plan).value);
   for (const std::int64_t devices : numbers_of_devices(plan.hardware.devices_per_node, most)) {
     if (states > limit * static_cast<double>(devices)) continue;

@@ -8,7 +8,7 @@
 
 #include "cost_model/schedule_points.h"
 #include "cost_model/section_memory.h"
-#include "cost_model/state_memory.h"
+#include "cost_model/stage_states.h"
 #include "plan/stage_sections.h"
 #include "plan/stage_units.h"
 

@@ -152,7 +152,7 @@ std::vector<Seconds> pipeline_ends(const Plan& plan, const std::vector<Seconds>&
 
 StepTime step_time(const Plan& plan, const OpTimes& times) {
   const std::vector<StageWork> works = stage_works(plan, times);
-  const OverlapRules rules = overlap_rules(plan);
+  const OverlapRules rules = OverlapLinks(plan).rules();
   const PipelineWalk walk = walk_pipeline(plan, times, works, rules, times.pipeline_send);
   const Seconds ready = gradients_ready(times, walk);
 

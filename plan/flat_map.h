@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -37,6 +38,7 @@ class FlatMap {
     if (place == end()) throw std::logic_error("no entry of that number");
     return place->second;
   }
+  void reserve(std::size_t entries) { entries_.reserve(entries); }
   void erase(Iterator place) { entries_.erase(place); }
   void clear() { entries_.clear(); }
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
 
+#include "plan/flat_map.h"
 #include "plan/memory_events.h"
 
 namespace reckon {
@@ -103,12 +103,14 @@ void mark_recomputed(const OpList& list, const Wanted& wanted, int tensor, std::
 
 /// Position (op whose backward runs) at which each storage is read last. A dropped tensor is restored before the last
 /// op, in forward order, that saved it, and from then on held; so what it is restored from is read there.
-std::map<int, int> last_reads(const OpList& list, const Wanted& wanted, const std::vector<int>& recomputed_ops) {
-  std::map<int, int> last, first;
+FlatMap<int> last_reads(const OpList& list, const Wanted& wanted, const std::vector<int>& recomputed_ops) {
+  FlatMap<int> last, first;
+  last.reserve(list.tensors.size());
+  first.reserve(list.tensors.size());
   for (std::size_t i = 0; i < list.ops.size(); ++i)
     for (const int tensor : list.ops[i].saved) {
       const int name = storage_name(list, tensor);
-      last.try_emplace(name, static_cast<int>(i));
+      if (!last.contains(name)) last[name] = static_cast<int>(i);
       first[name] = static_cast<int>(i);
     }
   for (auto op = recomputed_ops.rbegin(); op != recomputed_ops.rend(); ++op) {  // readers before what they read
@@ -205,7 +207,7 @@ KeptSet kept_tensors(const Plan& plan, const OpList& list, Recompute recompute, 
     for (const int tensor : op.saved) mark_recomputed(list, wanted, tensor, marked);
   for (std::size_t i = 0; i < marked.size(); ++i)
     if (marked[i]) set.recomputed_ops.push_back(static_cast<int>(i));
-  const std::map<int, int> until = last_reads(list, wanted, set.recomputed_ops);
+  const FlatMap<int> until = last_reads(list, wanted, set.recomputed_ops);
   for (KeptTensor& kept : set.kept) kept.needed_until = until.at(kept.tensor);
   return set;
 }

@@ -233,9 +233,13 @@ std::int64_t reduction_parts(const Plan& plan) {
   return zero_shards(plan.parallel);
 }
 
-std::vector<FlatRange> bucket_units(const Plan& plan, std::int64_t padded, std::int64_t parts) {
+std::int64_t bucket_elements(const Plan& plan, std::int64_t parts) {
   const std::int64_t most = plan.gradients.bucket.value * 8 / payload_bits(plan.gradients.wire);
-  const std::int64_t piece = std::max(parts, most / parts * parts);
+  return std::max(parts, most / parts * parts);
+}
+
+std::vector<FlatRange> bucket_units(const Plan& plan, std::int64_t padded, std::int64_t parts) {
+  const std::int64_t piece = bucket_elements(plan, parts);
   std::vector<FlatRange> units;
   for (std::int64_t end = padded; end > 0; end = units.back().first)
     units.push_back({std::max<std::int64_t>(0, end - piece), std::min(piece, end)});

@@ -70,7 +70,8 @@ std::int64_t reduction_parts(const Plan& plan);
 std::int64_t round_up(std::int64_t elements, std::int64_t multiple);
 
 /// The flat buffer of `padded` elements cut from its end, the order in which backward finishes it, into pieces of at
-/// most gradients.bucket bytes on the wire that divide into `parts`.
+/// most gradients.bucket bytes on the wire that divide into `parts`: all but the first of bucket_elements.
+std::int64_t bucket_elements(const Plan& plan, std::int64_t parts);
 std::vector<FlatRange> bucket_units(const Plan& plan, std::int64_t padded, std::int64_t parts);
 
 /// Layout of the rank at `coordinates`: all its weights, but for the routed experts when parallel.expert > 1. The tied

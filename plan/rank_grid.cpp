@@ -3,7 +3,6 @@
 #include "plan/rank_grid.h"
 
 #include <algorithm>
-#include <set>
 #include <stdexcept>
 #include <string>
 
@@ -127,12 +126,11 @@ GroupLayout RankGrid::layout(Group group, std::int64_t devices_per_node) const {
   GroupLayout layout{size(group), spread.fullest, spread.nodes, 1};
   if (layout.nodes == 1) return layout;
 
-  std::set<std::int64_t> groups;  // by first member: the groups that leave the node of rank 0
+  layout.siblings = 0;  // the groups that leave the node of rank 0, each counted at its first member
   for (std::int64_t rank = 0; rank < std::min(devices_per_node, world_size()); ++rank) {
     const Progression sibling = group_of(parallel_, coordinates(rank), group, rank);
-    if (spread_over_nodes(sibling, devices_per_node).nodes > 1) groups.insert(sibling.first);
+    if (sibling.first == rank && spread_over_nodes(sibling, devices_per_node).nodes > 1) ++layout.siblings;
   }
-  layout.siblings = static_cast<std::int64_t>(groups.size());
   return layout;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/memory_category.h"
 #include "plan/step_profile.h"
 #include "plan/units.h"
 
@@ -22,10 +23,12 @@ struct Saving {
 
 /// The first allocation that does not fit.
 struct RefusedAllocation {
-  std::int64_t stage = 0, rank = 0, micro_batch = -1, layer = -1;  // micro_batch -1: what lives all the time
-  std::string op, category;
+  std::int64_t stage = 0, rank = 0;
+  std::optional<std::string> op;                   // "backward.attention"; none: what lives during the whole step
+  std::optional<std::int64_t> micro_batch, layer;  // none: of no single one
+  MemoryCategory category = MemoryCategory::transient;
   Seconds time;
-  Bytes asked, allocated, reserved, limit;
+  Bytes asked, allocated, reserved, limit;  // the limit is for what this process allocates
 };
 
 struct SimulationDetails {

@@ -64,7 +64,10 @@ bool has_section(const ModelSpec& model, Section section) {
 }
 
 SectionWeights section_weights(const Plan& plan) {
-  const SectionElements e = section_elements(plan.model, plan.parallel.tensor, plan.parallel.expert);
+  return section_weights(plan, section_elements(plan.model, plan.parallel.tensor, plan.parallel.expert));
+}
+
+SectionWeights section_weights(const Plan& plan, const SectionElements& e) {
   const bool spread = plan.parallel.expert > 1;
   SectionWeights weights;
   weights[static_cast<std::size_t>(Section::embedding)] = {e.embedding, 0};

@@ -58,6 +58,7 @@ struct WeightElements {
 /// By Section, of one section on one rank. The tied table counts in the embedding, and on another stage in the head.
 using SectionWeights = std::array<WeightElements, 4>;
 SectionWeights section_weights(const Plan& plan);
+SectionWeights section_weights(const Plan& plan, const SectionElements& elements);
 
 /// Bytes of weights in compute format, and of gradients in their stored format.
 Bytes weight_bytes(const Plan& plan, std::int64_t elements);

@@ -7,10 +7,20 @@ namespace reckon {
 
 namespace {
 
-/// Sections of a stage by kind.
-struct SectionCounts {
-  std::int64_t embedding = 0, dense = 0, moe = 0, head = 0;
-};
+/// The units of bucket_units, counted: a rest, then pieces of equal size.
+std::vector<EqualUnits> in_buckets(const Plan& plan, std::int64_t elements, std::int64_t parts) {
+  const std::int64_t padded = round_up(elements, parts), piece = bucket_elements(plan, parts);
+  std::vector<EqualUnits> units;
+  if (padded % piece > 0) units.push_back({padded % piece, 1});
+  if (padded >= piece) units.push_back({piece, padded / piece});
+  return units;
+}
+
+SectionElements elements_of(const Plan& plan) {
+  return section_elements(plan.model, plan.parallel.tensor, plan.parallel.expert);
+}
+
+}  // namespace
 
 SectionCounts section_counts(const Plan& plan, std::int64_t stage) {
   SectionCounts counts;
@@ -26,17 +36,7 @@ SectionCounts section_counts(const Plan& plan, std::int64_t stage) {
   return counts;
 }
 
-std::vector<EqualUnits> in_buckets(const Plan& plan, std::int64_t elements, std::int64_t parts) {
-  std::vector<EqualUnits> units;
-  for (const FlatRange& unit : bucket_units(plan, round_up(elements, parts), parts)) units.push_back({unit.count});
-  return units;
-}
-
-}  // namespace
-
-std::vector<EqualUnits> stage_units(const Plan& plan, std::int64_t stage) {
-  const SectionElements e = section_elements(plan.model, plan.parallel.tensor, plan.parallel.expert);
-  const SectionCounts counts = section_counts(plan, stage);
+std::vector<EqualUnits> rank_units(const Plan& plan, const SectionElements& e, const SectionCounts& counts) {
   if (!divides_by_section(plan)) {
     const std::int64_t experts = plan.parallel.expert == 1 ? e.layer_experts : 0;
     const std::int64_t table = plan.parallel.pipeline > 1 ? e.tied_table : 0;
@@ -56,13 +56,22 @@ std::vector<EqualUnits> stage_units(const Plan& plan, std::int64_t stage) {
   return units;
 }
 
-std::vector<EqualUnits> stage_expert_units(const Plan& plan, std::int64_t stage) {
-  const std::int64_t layers = section_counts(plan, stage).moe;
+std::vector<EqualUnits> rank_expert_units(const Plan& plan, const SectionElements& elements,
+                                          const SectionCounts& counts) {
+  const std::int64_t layers = counts.moe, experts = elements.layer_experts;
   if (plan.parallel.expert == 1 || layers == 0) return {};
-  const std::int64_t experts = section_elements(plan.model, plan.parallel.tensor, plan.parallel.expert).layer_experts;
   const std::int64_t shards = expert_zero_shards(plan.parallel);
   if (divides_by_section(plan)) return {{round_up(experts, shards), layers}};
   return in_buckets(plan, layers * experts, shards);
+}
+
+std::vector<EqualUnits> stage_units(const Plan& plan, std::int64_t stage) {
+  return rank_units(plan, elements_of(plan), section_counts(plan, stage));
+}
+
+std::vector<EqualUnits> stage_expert_units(const Plan& plan, std::int64_t stage) {
+  if (plan.parallel.expert == 1) return {};
+  return rank_expert_units(plan, elements_of(plan), section_counts(plan, stage));
 }
 
 namespace {
@@ -86,7 +95,10 @@ SectionBytes section_bytes(const Plan& plan, const SectionElements& elements, Se
 }  // namespace
 
 std::array<SectionBytes, 4> section_bytes(const Plan& plan) {
-  const SectionElements elements = section_elements(plan.model, plan.parallel.tensor, plan.parallel.expert);
+  return section_bytes(plan, elements_of(plan));
+}
+
+std::array<SectionBytes, 4> section_bytes(const Plan& plan, const SectionElements& elements) {
   std::array<SectionBytes, 4> bytes;
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = section_bytes(plan, elements, static_cast<Section>(i));
   return bytes;

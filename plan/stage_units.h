@@ -17,9 +17,22 @@ struct EqualUnits {
   bool borrowed = false;  // read by a section that does not hold it (read_units)
 };
 
-/// Of the rank's weights, but for routed experts that expert parallelism spreads.
-std::vector<EqualUnits> stage_units(const Plan& plan, std::int64_t stage);
+/// Sections of one rank by kind.
+struct SectionCounts {
+  std::int64_t embedding = 0, dense = 0, moe = 0, head = 0;
+
+  bool operator==(const SectionCounts&) const = default;
+};
+SectionCounts section_counts(const Plan& plan, std::int64_t stage);
+
+/// Of the weights of a rank that runs so many sections, but for routed experts that expert parallelism spreads.
+/// `elements` are the section_elements of the plan's degrees.
+std::vector<EqualUnits> rank_units(const Plan& plan, const SectionElements& elements, const SectionCounts& counts);
 /// Of those experts; empty without expert parallelism.
+std::vector<EqualUnits> rank_expert_units(const Plan& plan, const SectionElements& elements,
+                                          const SectionCounts& counts);
+/// The same for a rank of pipeline stage `stage`.
+std::vector<EqualUnits> stage_units(const Plan& plan, std::int64_t stage);
 std::vector<EqualUnits> stage_expert_units(const Plan& plan, std::int64_t stage);
 
 /// What lives for a section besides the rank's buffers. All 0 where those are whole.
@@ -30,5 +43,6 @@ struct SectionBytes {
 };
 /// By Section.
 std::array<SectionBytes, 4> section_bytes(const Plan& plan);
+std::array<SectionBytes, 4> section_bytes(const Plan& plan, const SectionElements& elements);
 
 }  // namespace reckon

@@ -30,13 +30,18 @@ Json samples(const std::vector<Seconds>& sorted) {
           {"most", sorted.back().value}};
 }
 
+template <class Value>
+Json or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
 Json refused(const RefusedAllocation& allocation) {
   return {{"stage", allocation.stage},
           {"rank", allocation.rank},
-          {"op", allocation.op},
-          {"category", allocation.category},
-          {"micro_batch", allocation.micro_batch},
-          {"layer", allocation.layer},
+          {"op", or_null(allocation.op)},
+          {"category", name_of(allocation.category)},
+          {"micro_batch", or_null(allocation.micro_batch)},
+          {"layer", or_null(allocation.layer)},
           {"seconds", allocation.time.value},
           {"asked_bytes", allocation.asked.value},
           {"allocated_bytes", allocation.allocated.value},

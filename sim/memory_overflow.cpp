@@ -63,8 +63,8 @@ Bytes peak_reserved(const Plan& plan, const MemoryTimeline& timeline) {
   return replay.peak_reserved();
 }
 
-std::optional<OutOfMemory> first_overflow(const Plan& plan, const MemoryTimeline& timeline, Bytes limit) {
-  OutOfMemory overflow;
+std::optional<RefusedAllocation> first_overflow(const Plan& plan, const MemoryTimeline& timeline, Bytes limit) {
+  RefusedAllocation overflow;
   overflow.stage = timeline.stage;
   overflow.rank = timeline.rank;
   overflow.limit = limit;
@@ -82,11 +82,11 @@ std::optional<OutOfMemory> first_overflow(const Plan& plan, const MemoryTimeline
   }
   for (const MemoryChange& change : timeline.changes) {
     if (replay.apply(change)) continue;
-    overflow.time = change.time;
+    overflow.time = to_seconds(change.time);
     overflow.op = timeline.causes[static_cast<std::size_t>(change.cause)];
     overflow.category = change.category;
-    overflow.micro_batch = change.micro_batch;
-    overflow.layer = change.layer;
+    if (change.micro_batch >= 0) overflow.micro_batch = change.micro_batch;
+    if (change.layer >= 0) overflow.layer = change.layer;
     overflow.asked = Bytes(change.bytes);
     return at_limit();
   }

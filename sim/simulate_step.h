@@ -25,11 +25,11 @@ struct SimulationOptions {
 };
 
 struct Simulation {
-  StepProfile profile;                       // source simulated
-  std::vector<TimeComponent> critical_path;  // seconds by component, largest first; empty when too large to keep
-  std::vector<Seconds> step_samples;         // sorted; one entry without jitter
-  std::vector<MemoryTimeline> memory;        // one per stage
-  std::optional<OutOfMemory> out_of_memory;  // the first allocation that does not fit, over all stages
+  StepProfile profile;                             // source simulated
+  std::vector<TimeComponent> critical_path;        // seconds by component, largest first; empty when too large to keep
+  std::vector<Seconds> step_samples;               // sorted; one entry without jitter
+  std::vector<MemoryTimeline> memory;              // one per stage
+  std::optional<RefusedAllocation> out_of_memory;  // the first allocation that does not fit, over all stages
   std::int64_t events = 0, simulated_ranks = 0;
   std::shared_ptr<const PlayedStep> step;  // for write_trace, schedule_svg and explain
 };

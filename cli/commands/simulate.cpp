@@ -31,17 +31,19 @@ Plan with_limit(Plan plan, const SimulationOptions& options) {
   return plan;
 }
 
-std::string overflow_sentence(const OutOfMemory& overflow) {
-  if (overflow.op.empty())
+std::string overflow_sentence(const RefusedAllocation& overflow) {
+  if (!overflow.op)
     return fmt::format(
         "the plan does not fit: on stage {} what lives during the whole step ({}, most of it {}) is more "
         "than {}",
         overflow.stage, with_unit(overflow.asked), name_of(overflow.category), with_unit(overflow.limit));
-  const std::string layer = overflow.layer >= 0 ? fmt::format(", layer {}", overflow.layer) : "";
-  return fmt::format(
-      "the plan does not fit: on stage {} {} (micro-batch {}{}) asks for {} of {} when {} of {} are allocated",
-      overflow.stage, overflow.op, overflow.micro_batch, layer, with_unit(overflow.asked), name_of(overflow.category),
-      with_unit(overflow.allocated), with_unit(overflow.limit));
+  std::string place;
+  if (overflow.micro_batch) place += fmt::format(" (micro-batch {}", *overflow.micro_batch);
+  if (overflow.layer) place += fmt::format("{}layer {}", place.empty() ? " (" : ", ", *overflow.layer);
+  if (!place.empty()) place += ")";
+  return fmt::format("the plan does not fit: on stage {} {}{} asks for {} of {} when {} of {} are allocated",
+                     overflow.stage, *overflow.op, place, with_unit(overflow.asked), name_of(overflow.category),
+                     with_unit(overflow.allocated), with_unit(overflow.limit));
 }
 
 const MemoryTimeline& fullest(const std::vector<MemoryTimeline>& timelines) {
@@ -73,22 +75,9 @@ std::string critical_table(const Simulation& simulation, const TextStyle& style)
 }
 
 SimulationDetails details_of(const Simulation& simulation, bool explained) {
-  SimulationDetails details{simulation.events,        simulation.simulated_ranks,
-                            simulation.critical_path, {},
-                            simulation.step_samples,  std::nullopt};
+  SimulationDetails details{simulation.events,       simulation.simulated_ranks, simulation.critical_path, {},
+                            simulation.step_samples, simulation.out_of_memory};
   if (explained) details.savings = explain(*simulation.step);
-  if (const auto& refused = simulation.out_of_memory)
-    details.out_of_memory = {refused->stage,
-                             refused->rank,
-                             refused->micro_batch,
-                             refused->layer,
-                             refused->op,
-                             std::string(name_of(refused->category)),
-                             to_seconds(refused->time),
-                             refused->asked,
-                             refused->allocated,
-                             refused->reserved,
-                             refused->limit};
   return details;
 }
 

@@ -58,6 +58,14 @@ TEST(SimulateCommand, APlanBeyondTheLimitNamesTheOpAndANearerPlan) {
   EXPECT_LE(refused.at("allocated_bytes"), refused.at("limit_bytes"));
 }
 
+TEST(SimulateCommand, WhatLivesDuringTheWholeStepHasNoOpMicroBatchAndLayer) {
+  const auto result = run_command("reckon simulate agoq-megatron-32k --memory-limit 64MiB --json");
+  EXPECT_EQ(result.exit_code, 4);
+  const auto refused = nlohmann::json::parse(result.out).at("simulation").at("out_of_memory");
+  for (const char* key : {"op", "micro_batch", "layer"}) EXPECT_TRUE(refused.at(key).is_null()) << key;
+  EXPECT_EQ(refused.at("limit_bytes"), 0);  // the communicators alone take more than the limit
+}
+
 TEST(SimulateCommand, JitterGivesADistributionThatDependsOnTheSeedOnly) {
   const std::string command = "reckon simulate llama3.1-8b-h100-node --samples 5 sim.jitter=0.05 sim.seed=";
   const auto first = run_command(command + "1"), again = run_command(command + "1"), other = run_command(command + "2");

@@ -7,7 +7,7 @@
 
 #include "cost_model/allocation_sequence.h"
 #include "cost_model/schedule_points.h"
-#include "cost_model/state_memory.h"
+#include "cost_model/stage_states.h"
 #include "plan/activation_accounting.h"
 #include "plan/pipeline_schedule.h"
 #include "tests/support/small_plans.h"
@@ -28,10 +28,19 @@ Plan on_gpu(Plan plan) {
   return plan;
 }
 
+/// States of a rank that holds one layer of so many weights.
+StateMemory states_of(const Plan& plan, std::int64_t weights) {
+  return rank_states(plan, {.dense_layer = weights}, {.dense = 1});
+}
+
+Bytes buffers_of(const Plan& plan, std::int64_t weights) {
+  return rank_buffers(plan, {.dense_layer = weights}, {.dense = 1});
+}
+
 double bytes_per_parameter(Plan plan, int zero, std::int64_t data) {
   plan.parallel.zero = zero;
   plan.parallel.data = data;
-  return static_cast<double>(state_memory(plan, {1'000'000'000, 0}).total().value) / 1e9;
+  return static_cast<double>(states_of(plan, 1'000'000'000).total().value) / 1e9;
 }
 
 // Megatron-LM's distributed optimizer page: bf16 with fp32 gradients 18, with ZeRO-1 6 + 12/d; fp32 16 and 8 + 8/d.
@@ -59,28 +68,28 @@ TEST(StateMemory, EightBitGradientsAndMoments) {
 TEST(CommunicationBuffers, BucketCopiesHoldAllGradientsInComputePrecision) {
   Plan plan = llama3_8b(1024);
   plan.gradients.bucket_copies = true;
-  EXPECT_EQ(communication_buffers(plan, 1'000'000).value, 0);
+  EXPECT_EQ(buffers_of(plan, 1'000'000).value, 0);
   plan.parallel.data = 4;
-  EXPECT_EQ(communication_buffers(plan, 1'000'000).value, 2'000'000);
+  EXPECT_EQ(buffers_of(plan, 1'000'000).value, 2'000'000);
 }
 
 // 55 tensors [1024, 4096] in bf16: only where the tensor group gathers rows and no pipeline paces the host.
 TEST(CommunicationBuffers, PendingCollectivesHoldWholeTensors) {
   Plan plan = llama3_8b(1024);
   plan.kernels.pending_collectives = 55;
-  EXPECT_EQ(communication_buffers(plan, 1'000'000).value, 0);
+  EXPECT_EQ(micro_batch_buffers(plan, 1, 1, 0).value, 0);
   plan.parallel.tensor = 8;
   plan.parallel.sequence = true;
-  EXPECT_EQ(communication_buffers(plan, 1'000'000).value, 55LL * 1024 * 4096 * 2);
+  EXPECT_EQ(micro_batch_buffers(plan, 1, 1, 0).value, 55LL * 1024 * 4096 * 2);
   plan.parallel.pipeline = 2;
-  EXPECT_EQ(communication_buffers(plan, 1'000'000).value, 0);
+  EXPECT_EQ(micro_batch_buffers(plan, 1, 1, 0).value, 0);
 }
 
 TEST(StateMemory, ShardsArePaddedToEqualSize) {
   Plan plan = llama3_8b(1024);
   plan.parallel.zero = 1;
   plan.parallel.data = 8;
-  const StateMemory memory = state_memory(plan, {1001, 0});  // padded to 1008
+  const StateMemory memory = states_of(plan, 1001);  // padded to 1008
   EXPECT_EQ(memory.parameters.value, 2 * 1008);
   EXPECT_EQ(memory.gradients.value, 4 * 1008);
   EXPECT_EQ(memory.optimizer.value, 12 * 126);

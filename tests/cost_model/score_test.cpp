@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "cost_model/score_cells.h"
 #include "plan/errors.h"
 
 namespace reckon {

@@ -86,7 +86,8 @@ Evaluated evaluate(const Plan& base, const Candidate& candidate, Bytes limit) {
   const bool same_node = d.tensor * d.ulysses * d.ring * d.data < base.hardware.devices_per_node;
   const double message =
       d.pipeline == 1 ? 0 : message_cost(base.hardware, same_node, costs.message_bytes()).seconds.value;
-  return {model.evaluate(candidate, make_sharing(plan_of(base, sharing)), message, costs), plan_of(base, candidate)};
+  Sharing shared(plan_of(base, sharing), section_elements(base.model, d.tensor, d.expert));
+  return {model.evaluate(candidate, shared, message, costs), plan_of(base, candidate)};
 }
 
 constexpr Bytes kNoLimit(std::int64_t{1} << 60);
@@ -97,12 +98,12 @@ TEST(CandidateCost, MemoryEqualsTheFullPredictionButForSlack) {
     for (int trial = 0; trial < 80; ++trial) {
       Candidate candidate = random_candidate(base, 16, random);
       Evaluated evaluated = evaluate(base, candidate, kNoLimit);
-      ASSERT_TRUE(evaluated.cost.fits);
+      ASSERT_TRUE(evaluated.cost.memory.fits);
       evaluated.plan.memory.limit = kNoLimit;
       Bytes need;
       for (const StageProfile& stage : predict_memory(resolve(evaluated.plan)))
         need = std::max(need, stage.memory.peak_allocated + communicator_bytes(evaluated.plan, 0));
-      EXPECT_EQ(evaluated.cost.need, need) << text_of(overrides_of(base, candidate));
+      EXPECT_EQ(evaluated.cost.memory.need, need) << text_of(overrides_of(base, candidate));
     }
 }
 

@@ -205,9 +205,9 @@ TEST(SimulateStep, TheMemoryLimitNamesTheOpThatCrossesIt) {
   const Simulation short_of_a_byte = simulate(plan, {.memory_limit = peak - Bytes(1)});
   ASSERT_TRUE(short_of_a_byte.out_of_memory);
   EXPECT_FALSE(short_of_a_byte.profile.verdict.fits);
-  const OutOfMemory& overflow = *short_of_a_byte.out_of_memory;
+  const RefusedAllocation& overflow = *short_of_a_byte.out_of_memory;
   EXPECT_EQ(overflow.stage, 0);  // the first stage holds most
-  EXPECT_EQ(overflow.op.substr(0, 9), "backward.");
+  EXPECT_EQ(overflow.op.value().substr(0, 9), "backward.");
   EXPECT_EQ(overflow.micro_batch, 0);  // the first backward finds the most micro-batches in flight
   EXPECT_EQ((overflow.allocated + overflow.asked).value, peak.value);
 }
