@@ -27,7 +27,7 @@ Bytes peak_allocated(const std::vector<Allocation>& sequence);
 /// Segments that PyTorch's caching allocator reserves for the sequence, at their highest.
 Bytes peak_reserved(const std::vector<Allocation>& sequence);
 
-/// Category of the first allocation that would take the sum above `limit`; nothing if none does.
+/// The first allocation that would take the sum above `limit`; nothing if none does.
 const Allocation* first_refused(const std::vector<Allocation>& sequence, Bytes limit);
 
 }  // namespace reckon

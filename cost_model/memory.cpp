@@ -7,6 +7,7 @@
 #include "cost_model/allocation_sequence.h"
 #include "cost_model/in_parallel.h"
 #include "cost_model/stage_memory.h"
+#include "plan/kept_tensors.h"
 #include "plan/pipeline_schedule.h"
 #include "plan/rank_grid.h"
 #include "plan/step_documents.h"
@@ -61,14 +62,6 @@ StageMemory stage_memory(const Plan& plan, const AttentionWork& work, std::int64
   memory.context = plan.hardware.context;
   memory.device_used = memory.peak_allocated + memory.allocator_slack + memory.communicators + memory.context;
   return memory;
-}
-
-int storage_bits(const Plan& plan, std::int64_t stage) {
-  const ActivationSpec& activations = plan.activations;
-  if (!is_block_scaled(activations.stored)) return payload_bits(tensor_format(plan));
-  if (activations.bits_by_stage.empty()) return payload_bits(activations.stored);
-  const std::size_t index = std::min(static_cast<std::size_t>(stage), activations.bits_by_stage.size() - 1);
-  return activations.bits_by_stage[index];
 }
 
 /// Tables differ between stages only in the width of what is stored.

@@ -1,4 +1,5 @@
-// The built-in tokenizer: a token is a byte. Three marks follow the 256 bytes.
+// The built-in tokenizer: a token is a byte. Three marks follow the 256 bytes: begin and padding are reserved, the end
+// of a document is used.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace reckon {
 
-constexpr std::int32_t kBeginToken = 256, kEndToken = 257, kPaddingToken = 258;
+constexpr std::int32_t kEndToken = 257;
 constexpr std::int64_t kByteVocabulary = 259;
 
 /// The bytes of `text`, then kEndToken.

@@ -184,9 +184,16 @@ ClassPolicy class_policy(const Plan& plan, ActivationClass activation_class, int
     return found->second;
   if (!is_block_scaled(activations.stored)) return {false, tensor_format(plan)};
   if (activations.bits_by_stage.empty()) return {false, activations.stored};
-  const std::size_t index = std::min(at(stage), activations.bits_by_stage.size() - 1);  // one entry = all stages
-  const int bits = activations.bits_by_stage[index];
+  const int bits = storage_bits(plan, stage);
   return {false, bits == 16 ? tensor_format(plan) : with_bits(activations.stored, bits)};
+}
+
+int storage_bits(const Plan& plan, std::int64_t stage) {
+  const ActivationSpec& activations = plan.activations;
+  if (!is_block_scaled(activations.stored)) return payload_bits(tensor_format(plan));
+  if (activations.bits_by_stage.empty()) return payload_bits(activations.stored);
+  const std::size_t last = activations.bits_by_stage.size() - 1;  // one entry = all stages
+  return activations.bits_by_stage[std::min(static_cast<std::size_t>(stage), last)];
 }
 
 KeptSet kept_tensors(const Plan& plan, const OpList& list, Recompute recompute, int stage) {

@@ -39,6 +39,9 @@ Bytes storage_pass_bytes(const OpList& list, const KeptSet& kept);
 /// What the policy says for one class at one stage, before the recompute mode.
 ClassPolicy class_policy(const Plan& plan, ActivationClass activation_class, int stage);
 
+/// Width in which the stage's classes without a policy of their own are stored.
+int storage_bits(const Plan& plan, std::int64_t stage);
+
 /// The tensor under which the storage of `tensor` is kept: the first name of the whole storage, or a part's own index.
 int storage_name(const OpList& list, int tensor);
 

@@ -45,6 +45,10 @@ std::string read_text(const std::filesystem::path& file) {
 
 }  // namespace
 
+std::string document_text(const Json& document) {
+  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 Json read_json(const std::filesystem::path& file) {
   const std::string text = read_text(file);
   bool too_deep = false;

@@ -1,5 +1,5 @@
-// Reading JSON that someone else may have written: every access is checked, and an error names the file and the path of
-// the value ("stages[1].memory.parameters").
+// JSON documents: writing them, and reading what someone else may have written: every access is checked, and an error
+// names the file and the path of the value ("stages[1].memory.parameters").
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,9 @@
 namespace reckon {
 
 using Json = nlohmann::ordered_json;  // keys stay in the order they are written
+
+/// A document as the program writes it. Bytes that are no UTF-8 (a file may have any name) are replaced by U+FFFD.
+std::string document_text(const Json& document);
 
 /// The document in `file`. Throws ConfigError with line and column when it is missing, larger than 256 MiB or no JSON.
 Json read_json(const std::filesystem::path& file);

@@ -114,7 +114,7 @@ std::string many_json(const ManyComparison& comparison) {
     worst[std::string(name_of(row.aspect))] = {{"quantity", row.quantity}, {"error", row.error}};
   const Json document = {
       {"schema", "reckon.comparison/1"}, {"rows", rows}, {"worst", worst}, {"columns", comparison.columns}};
-  return document.dump(1) + "\n";
+  return document_text(document);
 }
 
 }  // namespace reckon

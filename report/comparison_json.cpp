@@ -39,7 +39,7 @@ std::string comparison_json(const ProfileComparison& comparison) {
                          {"worst", worst},
                          {"columns", comparison.columns},
                          {"remarks", comparison.remarks}};
-  return document.dump(1) + "\n";
+  return document_text(document);
 }
 
 }  // namespace reckon

@@ -39,7 +39,7 @@ std::string doctor_json(const std::vector<Finding>& findings) {
                                     {"state", word_of(finding.state)},
                                     {"detail", finding.detail},
                                     {"remedy", finding.remedy.empty() ? Json(nullptr) : Json(finding.remedy)}});
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return document_text(document);
 }
 
 }  // namespace reckon

@@ -16,7 +16,7 @@ std::string error_json(ExitCode exit_code, const std::vector<Diagnostic>& errors
     list.push_back(std::move(entry));
   }
   const Json document = {{"schema", "reckon.error/1"}, {"exit_code", static_cast<int>(exit_code)}, {"errors", list}};
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return document_text(document);
 }
 
 Error read_error(const std::filesystem::path& file) {

@@ -50,7 +50,7 @@ std::string import_json(const ForeignPlan& imported, const std::string& plan_tex
   document["not_understood"] = fields_json(imported.not_understood);
   document["missing"] = imported.missing;
   document["warnings"] = imported.warnings;
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return document_text(document);
 }
 
 std::string import_text(const ForeignPlan& imported) {
@@ -73,7 +73,7 @@ std::string import_text(const ForeignPlan& imported) {
 
 std::string export_json(const std::string& target, const ForeignFile& file) {
   const Json document = {{"schema", "reckon.export/1"}, {"target", target}, {"text", file.text}, {"lost", file.lost}};
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return document_text(document);
 }
 
 std::string weights_export_json(const std::string& folder, std::int64_t step, std::int64_t tensors, std::int64_t bytes,
@@ -85,7 +85,7 @@ std::string weights_export_json(const std::string& folder, std::int64_t step, st
                          {"tensors", tensors},
                          {"bytes", bytes},
                          {"type", type}};
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return document_text(document);
 }
 
 }  // namespace reckon

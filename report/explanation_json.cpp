@@ -21,7 +21,7 @@ Json change_json(const PlanChange& change) {
 }
 
 std::string written(const Json& json) {
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return document_text(json);
 }
 
 }  // namespace

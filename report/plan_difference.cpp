@@ -70,7 +70,7 @@ std::string difference_json(const PlanDifference& difference) {
                          {"from", outcome_json(difference.from)},
                          {"to", outcome_json(difference.to)},
                          {"rows", std::move(rows)}};
-  return document.dump(1) + "\n";
+  return document_text(document);
 }
 
 }  // namespace reckon

@@ -264,7 +264,7 @@ std::string profile_json(const StepProfile& profile) {
   Json document = {{"schema", kSchema}};
   document.update(Writer::write(profile));
   if (profile.budget) document["budget"] = budget_json(*profile.budget);
-  return document.dump(1) + "\n";
+  return document_text(document);
 }
 
 StepProfile read_profile(const std::filesystem::path& file, const ConfigPaths& paths) {

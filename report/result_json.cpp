@@ -1,5 +1,6 @@
 #include "report/result_json.h"
 
+#include "report/checked_json.h"
 #include "report/plan_json.h"
 
 namespace reckon {
@@ -49,7 +50,7 @@ std::string search_json(const SearchResult& result) {
                          {"complete", result.complete},
                          {"bound_by", result.bound_by},
                          {"knobs", knob_steps(result.knobs)}};
-  return document.dump(1) + "\n";
+  return document_text(document);
 }
 
 std::string reproduction_json(const ReproductionResult& result) {
@@ -69,7 +70,7 @@ std::string reproduction_json(const ReproductionResult& result) {
                          {"fitted", std::move(fitted)},
                          {"rows", std::move(rows)},
                          {"summary", result.summary}};
-  return document.dump(1) + "\n";
+  return document_text(document);
 }
 
 }  // namespace reckon

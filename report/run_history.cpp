@@ -99,7 +99,7 @@ std::string history_json(const RunHistory& history) {
   const Json document = {
       {"schema", "reckon.history/1"},       {"runs", std::move(runs)},    {"earlier_error", history.earlier_error},
       {"later_error", history.later_error}, {"better", history.better()}, {"sentence", history_sentence(history)}};
-  return document.dump(1) + "\n";
+  return document_text(document);
 }
 
 }  // namespace reckon

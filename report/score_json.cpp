@@ -94,7 +94,7 @@ std::string score_json(const ScoreResult& result, bool with_rows) {
     for (const ScoredRow& row : result.rows) rows.push_back(row_json(row));
     document["rows"] = std::move(rows);
   }
-  return document.dump(1) + "\n";
+  return document_text(document);
 }
 
 }  // namespace reckon

@@ -60,7 +60,7 @@ std::string simulation_json(const StepProfile& profile, const SimulationDetails&
   simulation["critical_path"] = critical_path(details.critical_path);
   simulation["savings"] = savings(details.savings);
   simulation["out_of_memory"] = details.out_of_memory ? refused(*details.out_of_memory) : Json(nullptr);
-  return document.dump(2) + "\n";
+  return document_text(document);
 }
 
 }  // namespace reckon

@@ -8,7 +8,7 @@ std::string token_file_json(const TokenFileSummary& summary) {
   const Json document = {{"schema", "reckon.tokens/1"},    {"file", summary.file},
                          {"tokenizer", summary.tokenizer}, {"vocabulary", summary.vocabulary},
                          {"documents", summary.documents}, {"tokens", summary.tokens}};
-  return document.dump(1) + "\n";
+  return document_text(document);
 }
 
 }  // namespace reckon

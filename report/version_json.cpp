@@ -12,7 +12,7 @@ std::string version_json(const BuildParts& parts) {
   std::istringstream backends(parts.backends);
   for (std::string one; backends >> one;) document["backends"].push_back(one);
   document["rank_program"] = parts.rank_program.empty() ? Json(nullptr) : Json(parts.rank_program);
-  return document.dump(1) + "\n";
+  return document_text(document);
 }
 
 }  // namespace reckon

@@ -85,7 +85,7 @@ double bits_per_element(NumberFormat format, int block) {
 
 std::string document(const char* kind, Json entries) {
   const Json json = {{"schema", kSchema}, {"kind", kind}, {"entries", std::move(entries)}};
-  return json.dump(1) + "\n";
+  return document_text(json);
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ std::string gradient_check_json(const GradientCheck& check) {
     classes.push_back({{"class", row.activation_class}, {"format", row.format}, {"errors", errors_json(row.errors)}});
   const Json document = {
       {"schema", kSchema}, {"step", check.step}, {"plan", errors_json(check.plan)}, {"classes", classes}};
-  return document.dump(1) + "\n";
+  return document_text(document);
 }
 
 GradientCheck read_gradient_check(const std::filesystem::path& file) {

@@ -92,6 +92,7 @@ ExitCode tokenize_command(const TokenizeOptions& options, const Output& output) 
   if (fs::equivalent(options.input, options.out, error))
     refuse("is input and output at once; name another file with --out", options.out);
   const TokenFileSummary summary = holds_tokens(options.input) ? copy_tokens(options) : cut_text(options);
+  verify_token_file(options.out);  // what a disk wrote wrongly shows now, not after a week of training
   if (output.json()) output.result(token_file_json(summary));
   else
     output.result(fmt::format("{}: {} documents, {} tokens below {}; train on it with documents.source={}\n",

@@ -13,7 +13,7 @@ class HostMemory {
  public:
   virtual ~HostMemory() = default;
 
-  /// A new zero-filled block; the token lets other ranks attach to it until forget().
+  /// A new zero-filled block; the token lets other ranks attach to it until forget_block().
   virtual std::uint64_t create_block(std::size_t bytes) = 0;
   virtual std::shared_ptr<std::byte> attach_block(std::uint64_t token, std::size_t bytes) = 0;
   /// Removes the name; attached ranks keep the block. Nothing is left behind when they end, however they end.

@@ -7,8 +7,9 @@
 #include <sstream>
 #include <tuple>
 
+#include "plan/kept_tensors.h"
 #include "plan/parameters.h"
-#include "plan/pipeline_schedule.h"
+#include "plan/stage_sections.h"
 #include "plan/step_documents.h"
 #include "runtime/train/exchange_text.h"
 #include "runtime/train/input/executable.h"
@@ -106,13 +107,10 @@ RankReport decode(const std::string& text) {
 StageProfile stage_profile(const Plan& plan, std::int64_t stage, const RankReport& worst) {
   StageProfile profile;
   profile.stage = stage;
-  const std::vector<std::int64_t> layers = layers_per_virtual_stage(plan);
-  for (std::int64_t chunk = 0; chunk < plan.parallel.chunks; ++chunk)
-    profile.layers += layers[static_cast<std::size_t>(chunk * plan.parallel.pipeline + stage)];
-  for (std::int64_t layer = 0; layer < profile.layers; ++layer)
-    profile.recomputed_layers += layer_recompute(plan, stage, layer) != Recompute::none ? 1 : 0;
+  profile.layers = stage_layers(plan, stage);
+  profile.recomputed_layers = recomputed_layers(plan, stage);
   profile.in_flight = worst.in_flight;
-  profile.activation_bits = {payload_bits(plan.precision.compute)};
+  profile.activation_bits = {storage_bits(plan, stage)};
   profile.worst_rank = worst.rank;
   profile.memory = worst.memory;
   profile.memory.device_used = worst.memory.peak_allocated;

@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
-#include "plan/pipeline_schedule.h"
+#include "plan/stage_sections.h"
 
 namespace reckon {
 namespace {
@@ -29,13 +28,6 @@ class ListCache {
 
 }  // namespace
 
-Recompute layer_recompute(const Plan& plan, std::int64_t stage, std::int64_t layer_of_stage) {
-  const std::vector<std::int64_t>& layers = plan.activations.recompute_layers;
-  if (plan.activations.recompute == Recompute::none || layers.empty()) return plan.activations.recompute;
-  const auto index = std::min(static_cast<std::size_t>(stage), layers.size() - 1);
-  return layer_of_stage < layers[index] ? plan.activations.recompute : Recompute::none;
-}
-
 VirtualStage::VirtualStage(const RankModel& model, const ParameterStore& store, GroupCalls* shard,
                            GradientAccumulation& gradients, std::int64_t chunk)
     : store_(store),
@@ -44,9 +36,8 @@ VirtualStage::VirtualStage(const RankModel& model, const ParameterStore& store, 
       buffers_are_whole_(!store.weights_are_shard() && !store.layout().by_section) {
   const Plan& plan = model.plan;
   const std::int64_t stage = model.coordinates.pipeline, index = chunk * plan.parallel.pipeline + stage;
-  const std::vector<std::int64_t> layers = layers_per_virtual_stage(plan);
   is_first_ = index == 0;
-  is_last_ = index + 1 == static_cast<std::int64_t>(layers.size());
+  is_last_ = index + 1 == plan.virtual_stages();
 
   ListCache lists(model, static_cast<int>(stage));
   const auto add = [&](Section section, Recompute recompute, std::int64_t layer) {
@@ -58,19 +49,9 @@ VirtualStage::VirtualStage(const RankModel& model, const ParameterStore& store, 
     Part& part = parts_.back();
     part.run.bind(op_parameters(part.places, weights_of(part).windows(), gradients_.open(part.units)));
   };
-  const auto sum_before = [&](std::int64_t virtual_stage) {
-    return std::accumulate(layers.begin(), layers.begin() + virtual_stage, std::int64_t{0});
-  };
-  std::int64_t layer_of_stage = 0;  // over this rank's chunks
-  for (std::int64_t c = 0; c < chunk; ++c)
-    layer_of_stage += layers[static_cast<std::size_t>(c * plan.parallel.pipeline + stage)];
-
-  if (is_first_) add(Section::embedding, Recompute::none, kEmbeddingLayer);
-  const std::int64_t first = sum_before(index), count = layers[static_cast<std::size_t>(index)];
-  for (std::int64_t layer = first; layer < first + count; ++layer)
-    add(plan.model.layer_is_moe(layer) ? Section::moe_layer : Section::dense_layer,
-        layer_recompute(plan, stage, layer_of_stage++), layer);
-  if (is_last_) add(Section::head, Recompute::none, kHeadLayer);
+  const ChunkSections sections = stage_sections(plan, stage)[static_cast<std::size_t>(chunk)];
+  for (const StageSection& section : sections)
+    add(section.kind, section.recomputed ? plan.activations.recompute : Recompute::none, section.layer);
 }
 
 at::Tensor VirtualStage::forward(at::Tensor input, StageActivations& activations) {

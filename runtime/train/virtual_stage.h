@@ -50,8 +50,4 @@ class VirtualStage {
   std::vector<Part> parts_;
 };
 
-/// Recompute mode of every layer of a stage: the plan's mode for the first recompute_layers layers, none for the
-/// others.
-Recompute layer_recompute(const Plan& plan, std::int64_t stage, std::int64_t layer_of_stage);
-
 }  // namespace reckon

@@ -39,6 +39,15 @@ TEST_F(Tokenize, WritesEveryLineOfAJsonlFileAsADocumentOfBytes) {
   EXPECT_NO_THROW(verify_token_file(out()));
 }
 
+TEST_F(Tokenize, NamesOfFilesNeedNotBeUtf8) {
+  const auto input = folder_.write("one.txt", "ab");
+  const CommandResult result =
+      run_command("reckon tokenize " + input + " --out " + folder_.path() + "/\xff.tokens --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(nlohmann::json::parse(result.out)["file"].get<std::string>().find("\xEF\xBF\xBD.tokens"),
+            std::string::npos);
+}
+
 TEST_F(Tokenize, CopiesTokensThatAreThereAlready) {
   const std::string first = folder_.path() + "/first.tokens";
   TokenFileWriter writer(first, 1000);

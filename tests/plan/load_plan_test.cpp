@@ -434,7 +434,7 @@ TEST(PlanSchema, TheKeyTableOfTheDocumentationIsCurrent) {
   const std::filesystem::path file = kPaths.configs / "README.md";
   std::ifstream stream(file);
   const std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-  const std::string begin = "<!-- keys: generated from plan/plan_schema.cpp -->\n", end = "<!-- end of keys -->";
+  const std::string begin = "<!-- keys: generated from plan/plan_key_rows.cpp -->\n", end = "<!-- end of keys -->";
   const std::size_t first = text.find(begin), last = text.find(end);
   ASSERT_NE(first, std::string::npos);
   ASSERT_NE(last, std::string::npos);
