@@ -111,6 +111,12 @@ void add_search(Parser& parser) {
   command->add_option("--devices", options->devices, "Devices to use (as many as the plan has)")
       ->check(CLI::PositiveNumber);
   add_html(command, *options);
+  command
+      ->add_option(
+          "--fix", options->fixed,
+          "Keys to leave as the plan has them, e.g. parallel.tensor,activations.stored (nothing stored in fewer bits)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("--top", options->top, "Plans to list (10)")->check(CLI::PositiveNumber);
   command->add_option("--threads", options->threads, "Threads; the result does not depend on them (one per core)")
       ->check(CLI::PositiveNumber);

@@ -59,7 +59,9 @@ double step_time_deviation(const Plan& plan, const std::vector<TimeComponent>& c
 }
 
 double memory_deviation(const Plan& plan) {
-  return plan.hardware.device.is_cpu ? 0.01 : 0.035;
+  // GPUs: the stack that will run is not known. With 0.12 an 80 % interval holds 80 % of the public runs whose
+  // allocator was recorded, Megatron-LM and nanotron weighted equally (docs/accuracy.md).
+  return plan.hardware.device.is_cpu ? 0.01 : 0.12;
 }
 
 double interval_factor(double deviation) {

@@ -137,12 +137,6 @@ std::optional<std::string> rule_broken_by(const Plan& base, const Candidate& can
 
 }  // namespace
 
-Bytes device_used(const StepProfile& profile) {
-  Bytes most;
-  for (const StageProfile& stage : profile.stages) most = std::max(most, stage.memory.device_used);
-  return most;
-}
-
 std::string bound_by(const StepProfile& profile) {
   std::map<std::string, double> parts;
   for (const TimeComponent& time : profile.time) parts[part_of_step(time.component)] += time.exposed_seconds.value;
@@ -169,7 +163,7 @@ std::vector<KnobStep> knob_steps(const Plan& base, const Candidate& candidate) {
       const StepProfile profile = predict(resolve(plan_of(base, turn.candidate)));
       step.fits = profile.verdict.fits;
       step.step = profile.step.seconds;
-      step.memory = device_used(profile);
+      step.memory = profile.verdict.need;
     }
     steps.push_back(std::move(step));
   }

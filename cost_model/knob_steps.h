@@ -10,9 +10,6 @@
 
 namespace reckon {
 
-/// Highest device use over the stages.
-Bytes device_used(const StepProfile& profile);
-
 /// "compute 62 % of the step, tensor communication 21 %, bubble 9 %, ...; memory 91 % of the limit".
 std::string bound_by(const StepProfile& profile);
 

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "cost_model/estimate_op_times.h"
@@ -56,6 +57,7 @@ Enumeration enumerate(const Plan& base, std::int64_t devices, std::size_t keep, 
                       const Deadline& deadline) {
   const std::vector<Degrees> units = inner_degrees(base, devices);
   const Bytes limit = memory_limit(base);
+  const FixedKeys fixed(base, options.fixed);
   const int threads = thread_count(options.threads);
   const std::function<bool()> out_of_time = [&] { return deadline.has_passed(kEnumerationShare); };
   std::vector<std::optional<UnitResult>> results(units.size());
@@ -65,7 +67,7 @@ Enumeration enumerate(const Plan& base, std::int64_t devices, std::size_t keep, 
   std::int64_t plans = 0;
   in_parallel(units.size(), threads, [&](std::size_t i, int thread) {
     if (out_of_time()) return;
-    results[i] = search_unit(base, units[i], devices, static_cast<std::int64_t>(i), keep, out_of_time,
+    results[i] = search_unit(base, units[i], devices, static_cast<std::int64_t>(i), keep, fixed, out_of_time,
                              models[static_cast<std::size_t>(thread)]);
     const std::lock_guard lock(mutex);
     ++done;
@@ -99,7 +101,7 @@ RankedPlan ranked_plan(const Plan& base, const Candidate& candidate, const StepP
   RankedPlan plan;
   plan.overrides = overrides_of(base, candidate);
   plan.step = profile.step.seconds;
-  plan.memory = device_used(profile);
+  plan.memory = profile.verdict.need;
   plan.tokens_per_second_per_device = profile.step.tokens_per_second_per_device;
   plan.mfu = profile.step.mfu;
   plan.fit_probability = profile.verdict.probability;
@@ -125,14 +127,11 @@ void refine_times(const Plan& base, std::vector<FoundPlan>& found, int threads, 
 }
 
 /// Plans that fit only without the allocator's slack, by their place in the enumeration.
-struct Slack {
-  std::map<std::int64_t, Candidate> refused;
-  Verdict first;
-};
+using RefusedBySlack = std::set<std::int64_t>;
 
 /// Of found plans those that fit with the allocator's slack, by predicted time: the first `most` in the order given.
 std::vector<Confirmed> confirm(const Plan& base, const std::vector<FoundPlan>& found, std::size_t most, int threads,
-                               const Deadline& deadline, Slack& slack) {
+                               const Deadline& deadline, RefusedBySlack& refused) {
   std::vector<Confirmed> confirmed;
   const std::size_t batch = std::max<std::size_t>(most, 8);  // not of the threads: the answer must not depend on them
   for (std::size_t first = 0; first < found.size() && confirmed.size() < most; first += batch) {
@@ -142,12 +141,8 @@ std::vector<Confirmed> confirm(const Plan& base, const std::vector<FoundPlan>& f
                 [&](std::size_t i, int) { profiles[i] = predict(resolve(plan_of(base, found[first + i].candidate))); });
     for (std::size_t i = 0; i < profiles.size(); ++i) {
       const FoundPlan& plan = found[first + i];
-      if (profiles[i].verdict.fits) {
-        confirmed.push_back({plan.candidate, std::move(profiles[i])});
-      } else {
-        if (slack.refused.empty()) slack.first = profiles[i].verdict;
-        slack.refused.emplace(plan.order, plan.candidate);
-      }
+      if (profiles[i].verdict.fits) confirmed.push_back({plan.candidate, std::move(profiles[i])});
+      else refused.insert(plan.order);
     }
   }
   std::stable_sort(confirmed.begin(), confirmed.end(), [](const Confirmed& a, const Confirmed& b) {
@@ -168,7 +163,7 @@ std::vector<FoundPlan> thinned(const std::vector<FoundPlan>& front, std::size_t 
 std::vector<RankedPlan> pareto_plans(const Plan& base, std::vector<Confirmed> confirmed) {
   std::stable_sort(confirmed.begin(), confirmed.end(), [](const Confirmed& a, const Confirmed& b) {
     const Seconds left = a.profile.step.seconds, right = b.profile.step.seconds;
-    return left != right ? left < right : device_used(a.profile) < device_used(b.profile);
+    return left != right ? left < right : a.profile.verdict.need < b.profile.verdict.need;
   });
   std::vector<RankedPlan> front;
   for (const Confirmed& one : confirmed) {
@@ -185,19 +180,6 @@ std::vector<Rejection> rejections(const Plan& base, const UnitResult& sum) {
     list.push_back({reason, rejection.count, text_of(overrides_of(base, rejection.example))});
   std::stable_sort(list.begin(), list.end(), [](const Rejection& a, const Rejection& b) { return a.count > b.count; });
   return list;
-}
-
-/// Moves the plans that the slack refused from those that fit to those that do not.
-void count_slack(const Plan& base, const Slack& slack, SearchResult& result) {
-  if (slack.refused.empty()) return;
-  const auto count = static_cast<std::int64_t>(slack.refused.size());
-  const auto gib = [](Bytes bytes) { return static_cast<double>(bytes.value) / kGiB; };
-  result.fits -= count;
-  result.rejected.push_back({fmt::format("does not fit: allocator slack (one needs {:.2f} GiB of {:.2f} GiB)",
-                                         gib(slack.first.need), gib(slack.first.limit)),
-                             count, text_of(overrides_of(base, slack.refused.begin()->second))});
-  std::stable_sort(result.rejected.begin(), result.rejected.end(),
-                   [](const Rejection& a, const Rejection& b) { return a.count > b.count; });
 }
 
 }  // namespace
@@ -222,16 +204,17 @@ SearchResult search(const Plan& plan, const SearchOptions& options) {
   result.rejected = rejections(plan, found.sum);
 
   refine_times(plan, found.sum.best, threads, deadline);
-  Slack slack;
-  const std::vector<Confirmed> best = confirm(plan, found.sum.best, top, threads, deadline, slack);
+  RefusedBySlack refused;
+  const std::vector<Confirmed> best = confirm(plan, found.sum.best, top, threads, deadline, refused);
   for (std::size_t i = 0; i < std::min(top, best.size()); ++i) {
     result.plans.push_back(ranked_plan(plan, best[i].candidate, best[i].profile));
     result.plans.back().rank = static_cast<std::int64_t>(i) + 1;
   }
   std::vector<Confirmed> both;
   if (!deadline.has_passed())
-    both = confirm(plan, thinned(found.sum.pareto.plans(), kParetoPlans), kParetoPlans, threads, deadline, slack);
-  count_slack(plan, slack, result);
+    both = confirm(plan, thinned(found.sum.pareto.plans(), kParetoPlans), kParetoPlans, threads, deadline, refused);
+  result.refused_by_slack = static_cast<std::int64_t>(refused.size());
+  result.memory_limit = memory_limit(plan);
   both.insert(both.end(), best.begin(), best.end());
   result.pareto = pareto_plans(plan, std::move(both));
   if (!best.empty()) {

@@ -15,12 +15,13 @@ namespace {
 class UnitSearch {
  public:
   UnitSearch(const Plan& base, const Degrees& inner, std::int64_t devices, std::int64_t order, std::size_t keep,
-             const std::function<bool()>& out_of_time, CandidateModel& model)
+             const FixedKeys& fixed, const std::function<bool()>& out_of_time, CandidateModel& model)
       : base_(base),
         inner_(inner),
         devices_(devices),
         order_(order << 32),
         keep_(keep),
+        fixed_(fixed),
         out_of_time_(out_of_time),
         model_(model) {}
 
@@ -87,6 +88,7 @@ class UnitSearch {
   }
 
   bool evaluate(const Candidate& candidate) {
+    if (!fixed_.allow(candidate)) return false;
     ++result_.enumerated;
     ++result_.legal;
     const CandidateCost cost =
@@ -167,6 +169,7 @@ class UnitSearch {
   const Degrees inner_;
   const std::int64_t devices_, order_;
   const std::size_t keep_;
+  const FixedKeys& fixed_;
   const std::function<bool()>& out_of_time_;
   CandidateModel& model_;
   UnitResult result_;
@@ -195,8 +198,9 @@ void ParetoSet::add(const FoundPlan& plan) {
 }
 
 UnitResult search_unit(const Plan& base, const Degrees& inner, std::int64_t devices, std::int64_t order,
-                       std::size_t keep, const std::function<bool()>& out_of_time, CandidateModel& model) {
-  return UnitSearch(base, inner, devices, order, keep, out_of_time, model).run();
+                       std::size_t keep, const FixedKeys& fixed, const std::function<bool()>& out_of_time,
+                       CandidateModel& model) {
+  return UnitSearch(base, inner, devices, order, keep, fixed, out_of_time, model).run();
 }
 
 }  // namespace reckon

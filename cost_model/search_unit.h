@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cost_model/candidate_cost.h"
+#include "cost_model/fixed_keys.h"
 #include "cost_model/search_space.h"
 
 namespace reckon {
@@ -50,9 +51,11 @@ struct UnitResult {
   bool complete = true;  // false: cut short
 };
 
-/// `order` is the unit's place; `keep` how many of the best plans are wanted. Cut short when `out_of_time` says so,
+/// `order` is the unit's place; `keep` how many of the best plans are wanted; candidates that `fixed` does not allow do
+/// not count. Cut short when `out_of_time` says so,
 /// which is asked for every pipeline degree and micro-batch.
 UnitResult search_unit(const Plan& base, const Degrees& inner, std::int64_t devices, std::int64_t order,
-                       std::size_t keep, const std::function<bool()>& out_of_time, CandidateModel& model);
+                       std::size_t keep, const FixedKeys& fixed, const std::function<bool()>& out_of_time,
+                       CandidateModel& model);
 
 }  // namespace reckon

@@ -15,7 +15,7 @@ struct RankedPlan {
   std::int64_t rank = 0;  // 1 = fastest of those that fit
   std::vector<std::pair<std::string, std::string>> overrides;
   Seconds step;
-  Bytes memory;  // device used by the worst rank
+  Bytes memory;  // that the worst rank needs, as compared with the limit (without the context)
   double tokens_per_second_per_device = 0;
   double mfu = 0;
   double fit_probability = 1;
@@ -33,13 +33,16 @@ struct KnobStep {
   std::string change;  // "parallel.tensor 8 -> 4, parallel.data 2 -> 4"
   bool fits = false;
   Seconds step;         // of a legal plan
-  Bytes memory;         // device used by the worst rank
+  Bytes memory;         // that the worst rank needs
   std::string illegal;  // the rule that it breaks; empty if it is legal
 };
 
 struct SearchResult {
-  std::int64_t enumerated = 0, legal = 0, fits = 0;
-  Seconds seconds;  // time the search took
+  std::int64_t enumerated = 0, legal = 0;
+  std::int64_t fits = 0;              // without the allocator's slack, which is replayed for plans that might be listed
+  std::int64_t refused_by_slack = 0;  // of those replayed
+  Bytes memory_limit;                 // of a device
+  Seconds seconds;                    // time the search took
   double plans_per_second = 0;
   std::vector<RankedPlan> plans;   // the best, by step time
   std::vector<RankedPlan> pareto;  // no other plan is both faster and smaller; by step time

@@ -42,6 +42,8 @@ std::string search_json(const SearchResult& result) {
                          {"enumerated", result.enumerated},
                          {"legal", result.legal},
                          {"fits", result.fits},
+                         {"refused_by_slack", result.refused_by_slack},
+                         {"memory_limit_bytes", result.memory_limit.value},
                          {"seconds", result.seconds.value},
                          {"plans_per_second", result.plans_per_second},
                          {"plans", ranked_plans(result.plans)},

@@ -29,30 +29,52 @@ std::string shortened(const std::string& text) {
   return text.size() <= kLongestCell ? text : text.substr(0, kLongestCell - 3) + "...";
 }
 
-/// Keys that not all of the plans agree on: what a table of them must show.
-std::vector<std::string> differing_keys(const std::vector<RankedPlan>& plans) {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : plans.front().overrides)
-    if (std::any_of(plans.begin(), plans.end(), [&](const auto& plan) { return value_of(plan, key) != value; }))
-      keys.push_back(key);
+/// Keys of the plans' overrides, with the values that they have ("" where a plan leaves a key as it is).
+struct KeyValues {
+  std::string key;
+  std::set<std::string> values;
+
+  /// Too long for a cell, and the same wherever it is given: told once below the table.
+  bool is_told_apart() const {
+    std::size_t longest = 0;
+    for (const std::string& value : values) longest = std::max(longest, value.size());
+    return longest > kLongestCell && values.size() - values.count("") == 1;
+  }
+};
+
+/// Of all plans, in the order of first appearance.
+std::vector<KeyValues> keys_of(const std::vector<RankedPlan>& plans) {
+  std::vector<KeyValues> keys;
+  for (const RankedPlan& plan : plans)
+    for (const auto& [key, value] : plan.overrides)
+      if (std::none_of(keys.begin(), keys.end(), [&](const KeyValues& known) { return known.key == key; }))
+        keys.push_back({key, {}});
+  for (KeyValues& key : keys)
+    for (const RankedPlan& plan : plans) key.values.insert(value_of(plan, key.key));
   return keys;
 }
 
-/// "parallel.expert=1 ..." of the keys that all plans agree on.
-std::string common_overrides(const std::vector<RankedPlan>& plans) {
-  const auto differing = differing_keys(plans);
-  std::string text;
-  for (const auto& [key, value] : plans.front().overrides)
-    if (std::find(differing.begin(), differing.end(), key) == differing.end())
-      text += fmt::format("{}{}={}", text.empty() ? "" : " ", key, value);
-  return text;
+/// "parallel.expert=1 ..." of the keys that all plans agree on, and what those that store narrowly have besides.
+std::string notes_below(const std::vector<KeyValues>& keys, const TextStyle& style) {
+  std::string common, apart;
+  for (const KeyValues& key : keys) {
+    if (key.values.size() == 1) common += fmt::format(" {}={}", key.key, *key.values.begin());
+    else if (key.is_told_apart())
+      apart += fmt::format("where a format is stored: {}='{}'\n", key.key, *key.values.rbegin());
+  }
+  if (!common.empty()) common = wrapped("all of them:" + common) + "\n";
+  if (!apart.empty()) apart = wrapped(apart.substr(0, apart.size() - 1)) + "\n";
+  return common.empty() && apart.empty() ? "" : painted(common + apart, Paint::dim, style);
 }
 
 std::string plan_table(const std::string& title, const std::vector<RankedPlan>& all, double fastest,
                        const TextStyle& style) {
   if (all.empty()) return "";
   const std::vector<RankedPlan> plans(all.begin(), all.begin() + std::min(all.size(), kPlansShown));
-  const auto keys = differing_keys(plans);
+  const std::vector<KeyValues> all_keys = keys_of(plans);
+  std::vector<std::string> keys;  // what the table must show
+  for (const KeyValues& key : all_keys)
+    if (key.values.size() > 1 && !key.is_told_apart()) keys.push_back(key.key);
   std::vector<std::string> header = {"rank", "step", "tokens/s", "MFU", "GiB", "fits"};
   for (const std::string& key : keys) header.push_back(last_word(key));
   header.emplace_back("");
@@ -62,15 +84,16 @@ std::string plan_table(const std::string& title, const std::vector<RankedPlan>& 
   for (const RankedPlan& plan : plans) {
     std::vector<Cell> row = {grouped(plan.rank), with_unit(plan.step), compact(plan.tokens_per_second_per_device),
                              percent(plan.mfu),  gib(plan.memory),     percent(plan.fit_probability, 0)};
-    for (const std::string& key : keys) row.emplace_back(shortened(value_of(plan, key)));
+    for (const std::string& key : keys) {
+      const std::string value = value_of(plan, key);
+      row.emplace_back(value.empty() ? "-" : shortened(value));
+    }
     row.emplace_back(bar(fastest / plan.step.value, kBarWidth, style));
     table.add(row);
   }
   std::string text = painted(title, Paint::bold, style) + "\n" + table.text(style);
   if (plans.size() < all.size()) text += fmt::format("and {} more (--json lists all)\n", all.size() - plans.size());
-  if (const std::string common = common_overrides(plans); !common.empty())
-    text += painted(wrapped("all of them: " + common), Paint::dim, style) + "\n";
-  return text + "\n";
+  return text + notes_below(all_keys, style) + "\n";
 }
 
 std::string rejection_table(const std::vector<Rejection>& rejected, const TextStyle& style) {
@@ -150,9 +173,14 @@ std::string score_rows(const std::vector<ScoredRow>& rows, const TextStyle& styl
 }  // namespace
 
 std::string search_text(const SearchResult& result, const TextStyle& style) {
-  std::string text = fmt::format("{} plans, {} legal, {} fit; searched in {} ({} plans/s)\n\n",
-                                 grouped(result.enumerated), grouped(result.legal), grouped(result.fits),
-                                 with_unit(result.seconds), compact(result.plans_per_second));
+  std::string text =
+      fmt::format("{} plans, {} legal, {} fit into {}; searched in {} ({} plans/s)\n", grouped(result.enumerated),
+                  grouped(result.legal), grouped(result.fits), with_unit(result.memory_limit),
+                  with_unit(result.seconds), compact(result.plans_per_second));
+  if (result.refused_by_slack > 0)
+    text += fmt::format("{} of those looked at closely do not fit with the allocator's slack\n",
+                        grouped(result.refused_by_slack));
+  text += "\n";
   const double fastest = result.plans.empty() ? 0 : result.plans.front().step.value;
   text += plan_table("fastest plans that fit", result.plans, fastest, style);
   text += plan_table("Pareto set: less memory only for more time", result.pareto, fastest, style);

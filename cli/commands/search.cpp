@@ -44,18 +44,19 @@ ExitCode search_command(const SearchCommand& options, const Output& output) {
   how.devices = options.devices;
   how.top = options.html.empty() ? options.top : std::max(options.top, kPlansOnPage);
   how.threads = options.threads;
+  how.fixed = options.fixed;
   if (!options.time_limit.empty()) how.limit = parse_seconds(options.time_limit);
   if (options.limit_seconds > 0.0) how.limit = Seconds(options.limit_seconds);
   SearchResult result = search_with_progress(plan, how);
   if (!options.html.empty()) write_file(options.html, report_page(search_report(plan, result)));
   result.plans.resize(std::min(result.plans.size(), static_cast<std::size_t>(options.top)));
   output.result(output.json() ? search_json(result) : search_text(result, output.style()));
-  if (result.fits == 0)
+  if (result.plans.empty())
     output.note(
         fmt::format("none of the {} legal plans fits into memory; more --devices, a smaller batch.micro_batch "
                     "or a shorter batch.sequence_length may help",
                     result.legal));
-  return result.fits > 0 ? ExitCode::success : ExitCode::does_not_fit;
+  return !result.plans.empty() ? ExitCode::success : ExitCode::does_not_fit;
 }
 
 }  // namespace reckon

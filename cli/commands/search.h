@@ -13,7 +13,8 @@ namespace reckon {
 struct SearchCommand {
   std::string plan;
   std::vector<std::string> overrides;
-  std::int64_t devices = 0;  // 0 = as many as the plan has
+  std::int64_t devices = 0;        // 0 = as many as the plan has
+  std::vector<std::string> fixed;  // keys that the search leaves alone
   int top = 10;
   int threads = 0;             // 0 = one for each core
   std::string time_limit;      // "30s"; empty = the whole space

@@ -260,13 +260,37 @@ TEST(Search, PlansThatOnlyTheSlackRefusesAreCounted) {
     plan.memory.limit = Bytes(25'000'000'000 + steps * 20'000'000);
     const SearchResult result = search(plan, options);
     std::int64_t rejected = 0;
-    for (const Rejection& rejection : result.rejected) {
-      rejected += rejection.count;
-      seen = seen || rejection.reason.rfind("does not fit: allocator slack", 0) == 0;
-    }
+    for (const Rejection& rejection : result.rejected) rejected += rejection.count;
     EXPECT_EQ(result.enumerated, result.fits + rejected);
+    EXPECT_EQ(result.memory_limit, *plan.memory.limit);
+    for (const RankedPlan& listed : result.plans) EXPECT_LE(listed.memory, result.memory_limit);
+    seen = result.refused_by_slack > 0;
   }
   EXPECT_TRUE(seen);
+}
+
+TEST(Search, LeavesFixedKeysAlone) {
+  Plan plan = searched(llama3_8b(2048), 64);
+  plan.parallel.tensor = 4;
+  plan.batch.micro_batch = 2;
+  SearchOptions options;
+  options.devices = 16;
+  options.threads = 1;
+  const SearchResult all = search(plan, options);
+  options.fixed = {"parallel.tensor", "batch.micro_batch", "activations.stored"};
+  const SearchResult some = search(plan, options);
+  EXPECT_LT(some.fits, all.fits);
+  ASSERT_FALSE(some.plans.empty());
+  for (const RankedPlan& ranked : some.plans) {
+    const auto has = [&](const std::string& key, const std::string& value) {
+      return std::count(ranked.overrides.begin(), ranked.overrides.end(), std::pair(key, value)) == 1;
+    };
+    EXPECT_TRUE(has("parallel.tensor", "4"));
+    EXPECT_TRUE(has("batch.micro_batch", "2"));
+    for (const auto& [key, value] : ranked.overrides) EXPECT_NE(key, "activations.stored");
+  }
+  options.fixed = {"train.seed"};
+  EXPECT_THROW(search(plan, options), ConfigError);
 }
 
 TEST(Search, SaysWhyNothingFits) {
@@ -289,7 +313,7 @@ TEST(SearchUnit, KeepsTheFastestPlansAndNotTheFirst) {
   const auto unit = [&](std::size_t keep) {
     CandidateModel model(base, kNoLimit);
     return search_unit(
-        base, Degrees{}, 32, 0, keep, [] { return false; }, model);
+        base, Degrees{}, 32, 0, keep, FixedKeys(base, {}), [] { return false; }, model);
   };
   const UnitResult few = unit(8), all = unit(1 << 20);
   ASSERT_GT(all.fits, 32);  // more than the list holds before it is cut
