@@ -155,8 +155,8 @@ void add_score(Parser& parser) {
 
 void add_show(Parser& parser) {
   auto [command, options] = add_command<ShowOptions>(
-      parser, "show", "List known models, hardware, plans or number formats, or show one of them", "show llama2-13b",
-      show_command);
+      parser, "show", "List known models, hardware, plans or number formats, or show a model or hardware",
+      "show llama2-13b", show_command);
   command->add_option("WHAT", options->what, "models, hardware, plans, formats, a name, or a path (also a config.json)")
       ->required();
 }
@@ -343,6 +343,9 @@ std::string words_about(const CLI::ParseError& error, const Parser& parser, int 
   return fmt::format("{}. See `reckon {}--help`.", error.what(), given.empty() ? "" : given[0]->get_name() + " ");
 }
 
+constexpr const char* kGeneralOptions =
+    "General options, also behind a command: --json, --color; see `reckon --help`.\n";
+
 ExitCode print_help(const Output& output, const std::string& help) {
   output.result(help);
   return ExitCode::success;
@@ -372,7 +375,7 @@ Invocation parse_arguments(int argc, const char* const* argv) {
     parser.app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     const auto given = parser.app.get_subcommands();
-    const std::string help = (given.empty() ? &parser.app : given[0])->help();
+    const std::string help = given.empty() ? parser.app.help() : given[0]->help("reckon") + kGeneralOptions;
     parser.chosen = [help](const Output& output) { return print_help(output, help); };
   } catch (const CLI::ParseError& error) {
     throw ConfigError(words_about(error, parser, argc, argv));

@@ -43,6 +43,8 @@ Flops model_flops(const Plan& plan, const AttentionWork& work) {
 Flops recomputed_flops(const Plan& plan, const AttentionWork& work) {
   const Recompute mode = plan.activations.recompute;
   if (mode == Recompute::none || mode == Recompute::elementwise) return Flops(0.0);
+  // Selective recomputation drops the scores, which fused attention never stores.
+  if (mode == Recompute::selective && plan.kernels.attention != AttentionKernel::unfused) return Flops(0.0);
   double layers = 0;
   for (std::int64_t stage = 0; stage < plan.parallel.pipeline; ++stage) layers += real(recomputed_layers(plan, stage));
   const double attention = attention_flops_per_row(plan, work) * real(plan.batch.global_batch);

@@ -60,8 +60,7 @@ std::string stage_table(const StepProfile& profile, const TextStyle& style) {
     table.add(row);
   };
   add("layers (recomputed)", Paint::plain, [](const StageProfile& stage) {
-    return stage.recomputed_layers > 0 ? fmt::format("{} ({})", stage.layers, stage.recomputed_layers)
-                                       : fmt::format("{}", stage.layers);
+    return fmt::format("{} ({})", stage.layers, stage.recomputed_layers);
   });
   add("micro-batches in flight", Paint::plain,
       [](const StageProfile& stage) { return fmt::format("{:.3g}", stage.in_flight); });

@@ -171,8 +171,8 @@ void check_run(const RunOptions& options, const Plan& plan) {
   const fs::path checkpoints = folder / "checkpoints";
   remove_unfinished(checkpoints);
   if (!complete_checkpoints(checkpoints).empty())
-    output.note(
-        fmt::format("{} is complete; --resume {} goes on from it", find_checkpoint(folder).string(), folder.string()));
+    output.note(fmt::format("{0} is complete; reckon run {1}/plan.yaml --resume {1} goes on from it",
+                            find_checkpoint(folder).string(), folder.string()));
   throw_rank_failure("the run", end, folder / "error.json");
 }
 
@@ -221,6 +221,8 @@ ExitCode run_command(const RunOptions& options, const Output& output) {
   const ProcessEnd end = run_process(ranks);
   if (end.exit_code != 0 || end.interrupted_by) end_failed_run(end, folder, output);
   report_results(std::move(predictions), folder, paths, output);
+  if (complete_checkpoints(folder / "checkpoints").empty())
+    output.note("no checkpoint was saved; with train.checkpoint_every=N one is saved every N steps and after the last");
   return ExitCode::success;
 }
 

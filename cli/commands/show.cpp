@@ -51,9 +51,10 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   for (const auto& names : {known_models(paths), known_hardware(paths)})
     known.insert(known.end(), names.begin(), names.end());
   std::string message = fmt::format("{} is neither a file nor a known model or hardware", name);
-  if (const std::string near = nearest_name(name, known); !near.empty())
-    message += fmt::format("; did you mean {}?", near);
-  throw ConfigError(message + " See `reckon show models` and `reckon show hardware`.");
+  const std::string near = nearest_name(name, known);
+  message += near.empty() ? "." : fmt::format("; did you mean {}?", near);
+  if (contains(known_plans(paths), name)) message = fmt::format("{0} is a plan: `reckon plan {0}` predicts it.", name);
+  throw ConfigError(message + " See `reckon show models`, `reckon show hardware` and `reckon show plans`.");
 }
 
 /// Hardware files, and they alone, have a top-level `device`.

@@ -23,9 +23,11 @@ double thread_cpu_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-bool saves_after(const Plan& plan, std::int64_t step) {
+/// A run that went on from a checkpoint saves its end in any case: an older state would pass for its result.
+bool saves_after(const Plan& plan, bool resumed, std::int64_t step) {
   const std::int64_t every = plan.train.checkpoint_every;
-  return every > 0 && (step % every == 0 || step == plan.train.steps);
+  if (step == plan.train.steps) return every > 0 || resumed;
+  return every > 0 && step % every == 0;
 }
 
 /// With the weights that the run has come to. Its tensors are no part of the run's memory.
@@ -74,7 +76,7 @@ TrainResult train(const Plan& plan, Communicator& world, const TokenStream& toke
     if (world.rank() == 0)
       observer.on_step({done, result.loss, result.gradient_norm, result.learning_rate, shared[0], cpu,
                         static_cast<double>(result.tokens) / shared[0], account.peak().value});
-    if (folders.checkpoints.empty() || !(stop || saves_after(plan, done))) continue;
+    if (folders.checkpoints.empty() || !(stop || saves_after(plan, !folders.resume.empty(), done))) continue;
     if (world.rank() == 0) observer.before_checkpoint();
     save_checkpoint(plan, world, trainer, folders.checkpoints, done);
   }
