@@ -59,9 +59,8 @@ std::string stage_table(const StepProfile& profile, const TextStyle& style) {
     for (const StageProfile* stage : shown) row.emplace_back(text_of(*stage), paint);
     table.add(row);
   };
-  add("layers (recomputed)", Paint::plain, [](const StageProfile& stage) {
-    return fmt::format("{} ({})", stage.layers, stage.recomputed_layers);
-  });
+  add("layers (recomputed)", Paint::plain,
+      [](const StageProfile& stage) { return fmt::format("{} ({})", stage.layers, stage.recomputed_layers); });
   add("micro-batches in flight", Paint::plain,
       [](const StageProfile& stage) { return fmt::format("{:.3g}", stage.in_flight); });
   add("activation bits", Paint::plain, [](const StageProfile& stage) { return bits_text(stage.activation_bits); });
