@@ -46,6 +46,7 @@ std::string import_json(const ForeignPlan& imported, const std::string& plan_tex
   document["used"] = fields_json(imported.used);
   document["defaults"] = fields_json(imported.defaults);
   document["assumed"] = fields_json(imported.assumed);
+  document["not_modelled"] = fields_json(imported.not_modelled);
   document["ignored"] = fields_json(imported.ignored);
   document["not_understood"] = fields_json(imported.not_understood);
   document["missing"] = imported.missing;
@@ -58,6 +59,7 @@ std::string import_text(const ForeignPlan& imported) {
   text += section("used", imported.used);
   text += section("defaults of the tool", imported.defaults);
   text += section("assumed", imported.assumed);
+  text += section("with an effect that the plan cannot say", imported.not_modelled);
   if (!imported.ignored.empty()) {
     std::vector<std::string> names;
     for (const ForeignField& field : imported.ignored) names.push_back(field.key);

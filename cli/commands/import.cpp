@@ -26,6 +26,13 @@ ForeignKind kind_named(const std::string& name) {
   throw ConfigError(std::move(errors));
 }
 
+/// How to go on, with what is still missing.
+std::string next_command(const ForeignPlan& imported, const std::string& out) {
+  std::string text = "reckon plan " + out;
+  for (const std::string& key : imported.missing) text += fmt::format(" {}={}", key, key == "model" ? "NAME" : "N");
+  return text;
+}
+
 }  // namespace
 
 ExitCode import_command(const ImportCommand& options, const Output& output) {
@@ -46,7 +53,7 @@ ExitCode import_command(const ImportCommand& options, const Output& output) {
   }
   output.note(import_text(imported));
   if (options.out.empty()) output.result(text);
-  else output.note(fmt::format("wrote {}; try: reckon plan {}", options.out, options.out));
+  else output.note(fmt::format("wrote {}; try: {}", options.out, next_command(imported, options.out)));
   return ExitCode::success;
 }
 

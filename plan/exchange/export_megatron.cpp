@@ -30,6 +30,9 @@ class MegatronWriter {
     const std::int64_t world = plan_.world_size(), per_node = plan_.hardware.devices_per_node;
     const std::int64_t ranks = world % per_node == 0 ? per_node : world < per_node ? world : 1;
     std::string text = "#!/bin/bash\n# Written by reckon export. Add the paths of data, tokenizer and checkpoints.\n";
+    if (plan_.parallel.tensor > 1)
+      text +=
+          "# In the plan, collectives of tensor parallelism wait for the products: --tp-comm-overlap is left out.\n";
     text += fmt::format("ARGUMENTS=(\n{})\n", arguments_);
     text += fmt::format("torchrun --nproc_per_node {} --nnodes {} pretrain_gpt.py \"${{ARGUMENTS[@]}}\" \"$@\"\n",
                         ranks, world / ranks);
@@ -47,6 +50,7 @@ class MegatronWriter {
                                                 "kernels.dropout",
                                                 "activations.recompute",
                                                 "gradients.stored",
+                                                "gradients.bucket",
                                                 "optimizer",
                                                 "train.steps",
                                                 "train.seed",
@@ -186,8 +190,16 @@ class MegatronWriter {
     }
     if (parallel.zero > 0 && parallel.zero_group != 0 && parallel.zero_group != parallel.data * plan_.context())
       lose(fmt::format("parallel.zero_group {} has no counterpart in Megatron-LM's arguments", parallel.zero_group));
+    write_overlap();
     add("--micro-batch-size", plan_.batch.micro_batch);
     add("--global-batch-size", plan_.batch.global_batch);
+  }
+
+  /// The plan hides reductions behind the backward and ZeRO-3's gathers behind compute; Megatron-LM does when told.
+  void write_overlap() {
+    if (plan_.parallel.data * plan_.context() == 1) return;
+    flag("--overlap-grad-reduce");
+    if (plan_.parallel.zero == 3) flag("--overlap-param-gather");
   }
 
   void write_stages() {
@@ -237,6 +249,8 @@ class MegatronWriter {
     else if (gradients == NumberFormat::bf16) flag("--grad-reduce-in-bf16");
     else if (gradients != NumberFormat::fp16 || compute != NumberFormat::fp16)
       lose(fmt::format("gradients.stored {} has no counterpart in Megatron-LM's arguments", name_of(gradients)));
+    if (plan_.gradients.bucket != GradientSpec().bucket)
+      add("--ddp-bucket-size", plan_.gradients.bucket.value / (gradients == NumberFormat::fp32 ? 4 : 2));
   }
 
   void write_kernels() {

@@ -35,6 +35,7 @@ struct ForeignPlan {
   std::vector<ForeignField> used;            // fields that decide a plan key
   std::vector<ForeignField> defaults;        // defaults of the source tool for fields that were left out
   std::vector<ForeignField> assumed;         // what neither the file nor its tool decides
+  std::vector<ForeignField> not_modelled;    // change memory or time in a way that no plan key says: the note says how
   std::vector<ForeignField> ignored;         // known to change neither memory nor time of a step
   std::vector<ForeignField> not_understood;  // with the reason where one is known
   std::vector<std::string> warnings;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <map>
 
 #include "plan/exchange/foreign_reader.h"
 #include "plan/exchange/shell_arguments.h"
@@ -104,6 +105,27 @@ void set_hardware(SourceFields& fields, const ImportOptions& options) {
   fields.set("hardware", std::string_view(name));
   if (options.hardware.empty())
     fields.assume("hardware", name, "the file does not say on which devices; --hardware NAME does");
+}
+
+/// One line each; fields that the trainer fills in share one.
+std::string assumed_lines(const std::vector<ForeignField>& assumed) {
+  std::string text;
+  std::map<std::string, std::vector<std::string>> open;  // by note
+  for (const ForeignField& field : assumed) {
+    if (field.value == "auto") open[field.note].push_back(field.key);
+    else
+      text += fmt::format("# Assumed: {}{} {}: {}\n", field.plan_key, field.key.empty() ? "" : " (" + field.key + ")",
+                          field.value, field.note);
+  }
+  for (const auto& [note, keys] : open) text += fmt::format("# Assumed: auto, {}: {}\n", note, fmt::join(keys, ", "));
+  return text;
+}
+
+std::string not_modelled_line(const std::vector<ForeignField>& fields) {
+  if (fields.empty()) return "";
+  std::vector<std::string> names;
+  for (const ForeignField& field : fields) names.push_back(field.key);
+  return fmt::format("# Not modelled: {}\n", fmt::join(names, ", "));
 }
 
 /// Key order of plan files, the version first.
@@ -240,9 +262,8 @@ ForeignPlan import_plan(std::string_view text, const std::string& file, const Im
 std::string foreign_plan_text(const ForeignPlan& plan) {
   std::string text = fmt::format("# Imported from {} ({}).\n", std::filesystem::path(plan.file).filename().string(),
                                  name_of(plan.kind));
-  for (const ForeignField& field : plan.assumed)
-    text += fmt::format("# Assumed: {}{} {}: {}\n", field.plan_key, field.key.empty() ? "" : " (" + field.key + ")",
-                        field.value, field.note);
+  text += assumed_lines(plan.assumed);
+  text += not_modelled_line(plan.not_modelled);
   for (const ForeignField& field : plan.not_understood)
     text += fmt::format("# Not understood: {} {}{}{}\n", field.key, field.value, field.note.empty() ? "" : ": ",
                         field.note);

@@ -15,7 +15,8 @@ std::int64_t need_megatron_count(SourceFields& fields, std::string_view name, st
 /// `tensor` pads the vocabulary; `sequence` must fit a table of positions.
 ModelSpec read_megatron_model(ForeignReading reading, std::int64_t tensor, std::int64_t sequence);
 
-/// Sets precision, gradients, kernels, optimizer and train keys; ignores what changes neither memory nor time.
-void read_megatron_training(ForeignReading reading);
+/// Sets precision, gradients, kernels, optimizer and train keys; lists what no key stands for. `replicas`: ranks that
+/// reduce gradients together.
+void read_megatron_training(ForeignReading reading, std::int64_t replicas);
 
 }  // namespace reckon

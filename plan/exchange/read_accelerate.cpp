@@ -81,12 +81,14 @@ class AccelerateReader {
           "fsdp_auto_wrap_policy is not set: the whole model is gathered at once; the plan gathers layer by layer, "
           "so that the run needs far more memory than the plan");
     in_.note_default("fsdp_config", "gradients in FP32 shards", "gradients.stored");
-    in_.ignore(
-        {"fsdp_config.fsdp_transformer_layer_cls_to_wrap", "fsdp_config.fsdp_min_num_params",
-         "fsdp_config.fsdp_backward_prefetch", "fsdp_config.fsdp_backward_prefetch_policy",
-         "fsdp_config.fsdp_forward_prefetch", "fsdp_config.fsdp_cpu_ram_efficient_loading",
-         "fsdp_config.fsdp_state_dict_type", "fsdp_config.fsdp_sync_module_states", "fsdp_config.fsdp_use_orig_params"},
-        "loading, saving and fetching ahead");
+    in_.not_modelled({"fsdp_config.fsdp_transformer_layer_cls_to_wrap", "fsdp_config.fsdp_min_num_params"},
+                     "what is gathered in one piece; the plan gathers layer by layer");
+    in_.not_modelled({"fsdp_config.fsdp_backward_prefetch", "fsdp_config.fsdp_backward_prefetch_policy",
+                      "fsdp_config.fsdp_forward_prefetch"},
+                     "when the next piece is gathered; the plan gathers one layer ahead");
+    in_.ignore({"fsdp_config.fsdp_cpu_ram_efficient_loading", "fsdp_config.fsdp_state_dict_type",
+                "fsdp_config.fsdp_sync_module_states", "fsdp_config.fsdp_use_orig_params"},
+               "loading and saving");
   }
 
   /// fsdp_sharding_strategy: a name or its number.
@@ -205,7 +207,7 @@ class AccelerateReader {
                "how processes are started");
     in_.ignore_below("ipex_config", "kernels of CPUs");
     in_.ignore_below("mpirun_config", "how processes are started");
-    in_.ignore_below("dynamo_config", "which parts are compiled");
+    in_.not_modelled_below("dynamo_config", "compiled kernels are faster and keep less; see kernels.activation");
     if (in_.flag({"use_cpu"}, "hardware").value_or(false))
       in_.warn(fmt::format("{}: give hardware=local or another CPU", in_.called("use_cpu")));
     if (kind_ != "FSDP") in_.ignore_below("fsdp_config", "distributed_type is not FSDP");

@@ -9,6 +9,9 @@ namespace reckon {
 
 namespace {
 
+constexpr std::string_view kFetching =
+    "ZeRO-3 holds and fetches ahead so many gathered weights; the plan gathers one layer ahead and frees it at once";
+
 class DeepSpeedReader {
  public:
   explicit DeepSpeedReader(ForeignReading reading) : options_(reading.options), in_(reading.fields) {}
@@ -150,8 +153,7 @@ class DeepSpeedReader {
     read_betas();
     in_.ignore({"optimizer.params.torch_adam", "optimizer.params.adam_w_mode", "optimizer.params.bias_correction"},
                "which implementation of Adam");
-    const double clip = in_.number_or({"gradient_clipping"}, "optimizer.clip_gradient_norm", 0.0);
-    in_.set("optimizer.clip_gradient_norm", clip);
+    read_clipping();
     const std::string schedule = in_.text({"scheduler.type"}, "optimizer.schedule").value_or("");
     if (schedule == "WarmupDecayLR") in_.set("optimizer.schedule", std::string_view("linear"));
     if (schedule == "WarmupCosineLR") in_.set("optimizer.schedule", std::string_view("cosine"));
@@ -160,10 +162,21 @@ class DeepSpeedReader {
     in_.ignore_below("scheduler.params.", "rate of the training, not of a step");
   }
 
+  void read_clipping() {
+    if (in_.is_auto("gradient_clipping")) {
+      in_.fill_in("gradient_clipping", "optimizer.clip_gradient_norm", "1",
+                  "Hugging Face's Trainer fills in its max_grad_norm, 1 unless it is set");
+      return in_.set("optimizer.clip_gradient_norm", 1.0);
+    }
+    in_.set("optimizer.clip_gradient_norm",
+            in_.number_or({"gradient_clipping"}, "optimizer.clip_gradient_norm", 0.0, "no clipping"));
+  }
+
   void read_betas() {
     const SourceField* betas = in_.find("optimizer.params.betas");
     if (betas == nullptr) return;
     if (betas->value.text == "auto") return void(in_.text({"optimizer.params.betas"}, "optimizer.beta1"));
+    in_.use(betas->key, "optimizer.beta1");
     if (betas->value.items.size() != 2) return in_.wrong(betas->key, "optimizer.params.betas needs two numbers");
     in_.set("optimizer.beta1", YamlValue::scalar(betas->value.items[0].text));
     in_.set("optimizer.beta2", YamlValue::scalar(betas->value.items[1].text));
@@ -178,12 +191,15 @@ class DeepSpeedReader {
       const std::string name = fmt::format("zero_optimization.{}.device", what);
       const SourceField* device = in_.find(name);
       if (device == nullptr) continue;
-      if (device->value.text == "none") in_.ignore_below(fmt::format("zero_optimization.{}", what), "not offloaded");
-      else
-        in_.not_understood(name, fmt::format("offloading to {} is not modelled: the plan keeps these states on the "
-                                             "device, so it needs more memory and is faster",
-                                             device->value.text));
-      in_.ignore_below(fmt::format("zero_optimization.{}.", what), "how offloading copies");
+      const std::string group = fmt::format("zero_optimization.{}.", what);
+      if (device->value.text == "none") {
+        in_.ignore_below(group, "not offloaded");
+        continue;
+      }
+      in_.not_understood(name, fmt::format("offloading to {} is not modelled: the plan keeps these states on the "
+                                           "device, so it needs more memory and is faster",
+                                           device->value.text));
+      in_.not_modelled_below(group, "how fast offloading copies");
     }
     in_.not_understood("zero_optimization.cpu_offload",
                        "offloading is not modelled: the plan keeps the states on the device");
@@ -193,8 +209,10 @@ class DeepSpeedReader {
       if (in_.has(bare))
         in_.warn(fmt::format("{} lacks the prefix stage3_ that DeepSpeed asks for: it may have no effect",
                              in_.called(bare)));
-      in_.ignore({bare}, "how ZeRO-3 fetches ahead");
     }
+    in_.not_modelled({"zero_optimization.max_live_parameters", "zero_optimization.max_reuse_distance",
+                      "zero_optimization.prefetch_bucket_size", "zero_optimization.param_persistence_threshold"},
+                     kFetching);
     const bool partitions = in_.flag({"activation_checkpointing.partition_activations"}, "activations").value_or(false);
     if (partitions)
       in_.not_understood("activation_checkpointing.partition_activations",
@@ -205,28 +223,50 @@ class DeepSpeedReader {
       in_.warn(
           "activation_checkpointing configures recomputation but does not start it: set activations.recompute=full "
           "if the model's code does");
-    in_.ignore_below("activation_checkpointing", "how recomputation keeps its inputs");
+    in_.not_modelled({"activation_checkpointing.contiguous_memory_optimization"},
+                     "kept inputs are copied into one buffer, which the plan does not hold");
+    in_.not_modelled({"activation_checkpointing.synchronize_checkpoint_boundary"}, "waits between layers");
+    in_.ignore_below("activation_checkpointing", "configures recomputation, which the model's code starts");
   }
 
   void ignore_the_rest() {
-    in_.ignore_below("zero_optimization.stage3_", "how ZeRO-3 fetches ahead");
-    in_.ignore(
-        {"zero_optimization.overlap_comm", "zero_optimization.contiguous_gradients", "zero_optimization.reduce_scatter",
-         "zero_optimization.allgather_partitions", "zero_optimization.allgather_bucket_size",
-         "zero_optimization.sub_group_size", "zero_optimization.round_robin_gradients",
-         "zero_optimization.ignore_unused_parameters", "zero_optimization.load_from_fp32_weights",
-         "zero_optimization.elastic_checkpoint", "zero_optimization.mics_hierarchical_params_gather",
-         "zero_optimization.legacy_stage1", "zero_optimization.memory_efficient_linear"},
-        "how ZeRO moves its pieces");
+    read_how_zero_moves();
+    in_.ignore({"zero_optimization.stage3_gather_16bit_weights_on_model_save",
+                "zero_optimization.stage3_gather_fp16_weights_on_model_save",
+                "zero_optimization.gather_16bit_weights_on_model_save", "zero_optimization.ignore_unused_parameters",
+                "zero_optimization.load_from_fp32_weights", "zero_optimization.elastic_checkpoint",
+                "zero_optimization.legacy_stage1"},
+               "saving and loading");
     in_.ignore(
         {"zero_allow_untested_optimizer", "zero_force_ds_cpu_optimizer", "wall_clock_breakdown", "steps_per_print",
-         "dump_state", "prescale_gradients", "gradient_predivide_factor", "sparse_gradients", "disable_allgather",
-         "memory_breakdown", "seq_parallel_communication_data_type", "use_node_local_storage", "amp.enabled"},
+         "dump_state", "prescale_gradients", "gradient_predivide_factor", "memory_breakdown", "use_node_local_storage"},
         "logging and how gradients are averaged");
+    if (in_.flag({"amp.enabled"}, "precision.compute").value_or(false))
+      in_.not_understood("amp.enabled", "Apex's mixed precision; the plan computes as fp16 and bf16 say");
+    in_.ignore_below("amp.", "Apex's mixed precision is off");
+    in_.not_modelled({"sparse_gradients", "disable_allgather", "seq_parallel_communication_data_type"},
+                     "other bytes on the network than the plan counts");
     for (const char* group : {"tensorboard", "wandb", "csv_monitor", "comet", "flops_profiler", "comms_logger",
                               "checkpoint", "aio", "elasticity", "autotuning", "data_efficiency", "comms_config"})
       in_.ignore_below(group, "logging, checkpoints and tuning");
     in_.not_understood("pipeline.stages", "give parallel.pipeline=N");
+  }
+
+  void read_how_zero_moves() {
+    in_.not_modelled({"zero_optimization.overlap_comm"},
+                     "the plan always hides what fits of the reduction behind the backward");
+    in_.not_modelled(
+        {"zero_optimization.stage3_max_live_parameters", "zero_optimization.stage3_max_reuse_distance",
+         "zero_optimization.stage3_prefetch_bucket_size", "zero_optimization.stage3_param_persistence_threshold"},
+        kFetching);
+    in_.not_modelled({"zero_optimization.sub_group_size"},
+                     "the update goes through pieces of so many weights; the plan's update is one");
+    in_.not_modelled({"zero_optimization.contiguous_gradients", "zero_optimization.reduce_scatter",
+                      "zero_optimization.allgather_partitions", "zero_optimization.allgather_bucket_size",
+                      "zero_optimization.round_robin_gradients", "zero_optimization.mics_hierarchical_params_gather"},
+                     "sizes and order of ZeRO's messages and their buffers; the plan has gradients.bucket only");
+    in_.not_modelled({"zero_optimization.memory_efficient_linear"}, "what a linear layer keeps for backward");
+    in_.not_modelled_below("zero_optimization.stage3_", kFetching);
   }
 
   const ImportOptions& options_;

@@ -32,7 +32,7 @@ class MegatronReader {
     read_stages();
     read_sharding();
     read_recomputation();
-    read_megatron_training(reading_);
+    read_megatron_training(reading_, data_ * context_);
   }
 
  private:
@@ -79,7 +79,7 @@ class MegatronReader {
         return in_.contradiction(levels->key, fmt::format("{} must multiply to {} = {}", in_.called(levels->key),
                                                           in_.called("--context-parallel-size"), context_));
       ulysses = sizes[0];
-      plan_.used.push_back({levels->key, "", levels->line, "parallel.ulysses", "inside; the ring outside"});
+      in_.use(levels->key, "parallel.ulysses", "inside; the ring outside");
     } else if (kind != "p2p" && kind != "a2a") {
       in_.not_understood("--cp-comm-type",
                          fmt::format("{} is read as p2p: key/value blocks pass around the ring", kind));
@@ -90,19 +90,36 @@ class MegatronReader {
     in_.set("documents.placement", std::string_view("zigzag"));
   }
 
+  /// A number that the launcher or the batch system is told, where --devices does not decide.
+  std::optional<std::int64_t> launched(Names names) {
+    if (options_.devices > 0) return in_.ignore(names, "--devices decides"), std::nullopt;
+    for (const std::string_view name : names) {
+      const SourceField* field = in_.find(name);
+      if (field == nullptr) continue;
+      if (field->value.text.find('$') == std::string::npos) break;
+      in_.use(name, "parallel.data");
+      in_.wrong(name, fmt::format("{} is {}, which neither the script nor an #SBATCH line of it sets; --devices N says "
+                                  "how many ranks run",
+                                  field->key, field->value.text));
+      return std::nullopt;
+    }
+    return in_.count(names, "parallel.data");
+  }
+
   /// Ranks: --devices, else what the launcher starts; the data parallel size is what is left.
   void read_world() {
-    const auto per_node =
-        in_.count({"--nproc_per_node", "--gpus-per-node", "#SBATCH --gpus-per-node", "#SBATCH --ntasks-per-node"},
-                  "parallel.data");
-    const auto nodes = in_.count({"--nnodes", "#SBATCH --nodes"}, "parallel.data");
+    const auto per_node = launched({"--nproc_per_node", "--gpus-per-node", "#SBATCH --gpus-per-node",
+                                    "#SBATCH --gres=gpu", "#SBATCH --ntasks-per-node"});
+    const auto nodes = launched({"--nnodes", "#SBATCH --nodes"});
+    const auto tasks = launched({"#SBATCH --ntasks", "#SBATCH --gpus"});
     std::int64_t world = options_.devices;
     const std::int64_t others = tensor_ * pipeline_ * context_;
     if (world == 0 && per_node && *per_node > 0) {
       world = *per_node * nodes.value_or(1);
       if (!nodes) in_.assume("parallel.data", "1 node", "the launcher names no number of nodes");
     }
-    if (world == 0) {
+    if (world == 0 && tasks) world = *tasks;
+    if (world <= 0) {
       world = others * std::max<std::int64_t>(1, expert_ / std::gcd(expert_, context_));
       in_.assume(
           "parallel.data", fmt::format("{}", world / others),
@@ -148,16 +165,14 @@ class MegatronReader {
     }
     if (batch.micro > 0) set_batch(in_, batch);
     read_ramp(batch);
-    for (const char* schedule : {"--step-batch-size-schedule", "--global-batch-size-schedule"})
-      if (in_.find(schedule) != nullptr)
-        plan_.ignored.push_back({schedule, "", 0, {}, "the plan is that of the full --global-batch-size"});
+    in_.not_modelled({"--step-batch-size-schedule", "--global-batch-size-schedule", "--rampup-batch-size"},
+                     "the plan is that of the full --global-batch-size");
   }
 
   /// start, increment, samples: each batch on the way must be a whole number of micro-batches on every replica.
   void read_ramp(const BatchFields& batch) {
     const SourceField* ramp = in_.find("--rampup-batch-size");
     if (ramp == nullptr) return;
-    plan_.ignored.push_back({ramp->key, "", ramp->line, {}, "the plan is that of the full --global-batch-size"});
     const std::int64_t rows = batch.micro * data_;
     if (ramp->value.kind != YamlValue::Kind::sequence || ramp->value.items.size() < 2 || rows <= 0) return;
     for (std::size_t i = 0; i < 2; ++i) {
@@ -274,7 +289,7 @@ class MegatronReader {
     if (granularity == "full") return read_recomputed_layers();
     if (const SourceField* modules = in_.find("--recompute-modules")) {
       if (modules->value.text == "core_attn") {
-        plan_.used.push_back({modules->key, "core_attn", modules->line, "activations.recompute", {}});
+        in_.use(modules->key, "activations.recompute");
       } else {
         in_.not_understood("--recompute-modules",
                            "the plan recomputes the attention core; other modules by "

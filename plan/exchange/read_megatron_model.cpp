@@ -90,7 +90,7 @@ class MegatronModelReader {
       } else {
         in_.ignore({"--rope-scaling-factor"}, "without --use-rope-scaling frequencies are not scaled");
       }
-      in_.ignore({"--max-position-embeddings"}, "with rotary positions it is no table");
+      in_.ignore({"--max-position-embeddings", "--no-position-embedding"}, "with rotary positions there is no table");
     } else if (kind == "none" || kind == "alibi") {
       model_.position = kind == "none" ? Position::none : Position::alibi;
       in_.ignore({"--max-position-embeddings"}, "there is no table of positions");
@@ -108,7 +108,7 @@ class MegatronModelReader {
     const std::vector<std::int64_t> numbers = numbers_in(text);
     if (numbers.empty()) return in_.wrong("--window-size", "--window-size needs two numbers, as in (128,0)");
     model_.sliding_window = numbers.front() + 1;  // Megatron counts the tokens before the query
-    plan_.used.push_back({field.key, text, field.line, "model.sliding_window", "tokens before the query, plus itself"});
+    in_.use(field.key, "model.sliding_window", "tokens before the query, plus itself");
   }
 
   void read_latent_attention() {
@@ -159,9 +159,7 @@ class MegatronModelReader {
 
   void read_moe_layers(const SourceField& field) {
     const auto layers = layer_pattern(field.value.text, model_.layers);
-    const auto set = [&](std::string note) {
-      plan_.used.push_back({field.key, field.value.text, field.line, "model.moe.dense_first_layers", std::move(note)});
-    };
+    const auto set = [&](std::string note) { in_.use(field.key, "model.moe.dense_first_layers", std::move(note)); };
     if (!layers) {
       return in_.wrong("--moe-layer-freq", fmt::format("--moe-layer-freq {} is neither a number nor a list such as "
                                                        "([0]*1+[1]*26) with one entry for each of {} layers",

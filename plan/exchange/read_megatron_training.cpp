@@ -3,8 +3,9 @@
 
 #include <algorithm>
 
-#include "plan/exchange/megatron_ignored.h"
 #include "plan/exchange/megatron_parts.h"
+#include "plan/exchange/megatron_without_key.h"
+#include "plan/yaml_reader.h"
 
 namespace reckon {
 
@@ -12,7 +13,7 @@ namespace {
 
 class MegatronTrainingReader {
  public:
-  explicit MegatronTrainingReader(ForeignReading reading) : in_(reading.fields) {}
+  MegatronTrainingReader(ForeignReading reading, std::int64_t replicas) : in_(reading.fields), replicas_(replicas) {}
 
   void read() {
     read_precision();
@@ -45,7 +46,11 @@ class MegatronTrainingReader {
     if (!half && !full)
       in_.note_default("--accumulate-allreduce-grads-in-fp32", compute == "bf16" ? "true" : "false", "gradients.stored",
                        compute == "bf16" ? "Megatron switches it on with --bf16" : "");
-    in_.set("gradients.stored", std::string_view(half ? "bf16" : compute == "fp16" && !full ? "fp16" : "fp32"));
+    const std::string stored = half ? "bf16" : compute == "fp16" && !full ? "fp16" : "fp32";
+    in_.set("gradients.stored", std::string_view(stored));
+    if (const auto elements = in_.count({"--ddp-bucket-size"}, "gradients.bucket", "elements");
+        elements && *elements > 0)
+      in_.set("gradients.bucket", to_yaml(Bytes(*elements * (stored == "fp32" ? 4 : 2))));
   }
 
   void read_kernels() {
@@ -101,25 +106,42 @@ class MegatronTrainingReader {
     in_.set(plan_key, in_.number_or({name}, plan_key, otherwise));
   }
 
+  /// What Megatron-LM leaves exposed unless it is told, and the plan never does.
+  void note_exposed_reduction() {
+    const bool fully = in_.has("--use-megatron-fsdp") || in_.has("--use-custom-fsdp") || in_.has("--use-torch-fsdp2");
+    if (replicas_ > 1 && !fully && !in_.has("--overlap-grad-reduce"))
+      in_.note_default_not_modelled("--overlap-grad-reduce", "false",
+                                    "gradients are reduced after the backward; the plan hides what fits behind it, so "
+                                    "its step is shorter");
+  }
+
+  static void for_each_name(std::string_view names, const auto& visit) {
+    for (std::size_t at = 0; at < names.size();) {
+      const std::size_t end = std::min(names.find(' ', at), names.size());
+      visit(names.substr(at, end - at));
+      at = end + 1;
+    }
+  }
+
   void ignore_the_rest() {
-    for (const IgnoredArguments& group : kIgnoredByMegatronReader)
-      for (std::size_t at = 0; at < group.names.size();) {
-        const std::size_t end = std::min(group.names.find(' ', at), group.names.size());
-        in_.ignore({group.names.substr(at, end - at)}, group.why);
-        at = end + 1;
-      }
+    note_exposed_reduction();
+    for (const ArgumentsWithoutKey& group : kNotModelledOfMegatron)
+      for_each_name(group.names, [&](std::string_view name) { in_.not_modelled({name}, group.why); });
+    for (const ArgumentsWithoutKey& group : kIgnoredByMegatronReader)
+      for_each_name(group.names, [&](std::string_view name) { in_.ignore({name}, group.why); });
     in_.ignore_below("#SBATCH", "the batch system");
     in_.ignore_below("--inference", "inference");
     in_.ignore_below("--rl-", "reinforcement learning");
   }
 
   SourceFields& in_;
+  std::int64_t replicas_;
 };
 
 }  // namespace
 
-void read_megatron_training(ForeignReading reading) {
-  MegatronTrainingReader(reading).read();
+void read_megatron_training(ForeignReading reading, std::int64_t replicas) {
+  MegatronTrainingReader(reading, replicas).read();
 }
 
 }  // namespace reckon

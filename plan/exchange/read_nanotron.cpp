@@ -181,17 +181,23 @@ class NanotronReader {
   }
 
   void ignore_the_rest() {
-    in_.ignore(
-        {"model.model_config.bos_token_id", "model.model_config.eos_token_id", "model.model_config.pad_token_id",
-         "model.model_config.initializer_range", "model.model_config.pretraining_tp", "model.model_config.use_cache",
-         "model.model_config.hidden_act", "model.model_config.rope_interleaved", "model.model_config.rope_scaling",
-         "model.model_config.max_position_embeddings", "model.model_config._fused_rms_norm",
-         "model.model_config._fused_rotary_emb", "model.model_config._use_qkv_packed",
-         "model.model_config._use_doc_masking", "model.model_config.flex_attention_mask"},
-        "no change of shapes");
-    in_.ignore({"parallelism.tp_linear_async_communication", "parallelism.tp_recompute_allgather",
-                "parallelism.moe_layer_recompute"},
-               "what can overlap is overlapped by the model of time");
+    in_.ignore({"model.model_config.bos_token_id", "model.model_config.eos_token_id", "model.model_config.pad_token_id",
+                "model.model_config.initializer_range", "model.model_config.pretraining_tp",
+                "model.model_config.use_cache", "model.model_config.hidden_act", "model.model_config.rope_interleaved",
+                "model.model_config.rope_scaling", "model.model_config.max_position_embeddings"},
+               "no change of shapes");
+    in_.not_modelled({"model.model_config._fused_rms_norm", "model.model_config._fused_rotary_emb",
+                      "model.model_config._use_qkv_packed"},
+                     "which kernels run; the plan counts fused ones");
+    in_.not_modelled({"model.model_config._use_doc_masking", "model.model_config.flex_attention_mask"},
+                     "which tokens attend to which; documents.attention says it in the plan");
+    in_.not_modelled(
+        {"parallelism.tp_linear_async_communication"},
+        "collectives of tensor parallelism beside products; in the plan only those of backward are hidden");
+    in_.not_modelled({"parallelism.tp_recompute_allgather"},
+                     "whether gathered inputs are kept; the plan gathers again");
+    in_.not_modelled({"parallelism.moe_layer_recompute"},
+                     "recomputation of experts alone; activations.classes says it");
     for (const char* group :
          {"general.", "logging.", "checkpoints.", "data_stages", "data.", "tokenizer.", "profiler", "s3_upload",
           "lighteval", "model.init_method", "metrics_logging", "doremi", "kill_switch_path"})

@@ -136,7 +136,8 @@ class TorchTitanReader {
     if (sharded)
       in_.assume("parallel.zero", again ? "3" : "2",
                  "TorchTitan keeps FP32 shards of the weights and no 16-bit copy of them; the plan counts both");
-    in_.ignore({"parallelism.disable_loss_parallel", "parallelism.enable_compiled_autograd"}, "how the loss is split");
+    in_.not_modelled({"parallelism.disable_loss_parallel"}, "whether logits are split; in the plan they always are");
+    in_.not_modelled({"parallelism.enable_compiled_autograd"}, "a compiled backward");
   }
 
   void read_batch() {
@@ -191,19 +192,20 @@ class TorchTitanReader {
     in_.set("precision.compute", std::string_view(eight ? "fp8_e4m3" : compute == "float32" ? "fp32" : "bf16"));
     in_.set("gradients.stored", std::string_view("fp32"));  // FSDP2 keeps gradients in the format of its FP32 shards
     if (reduce == "bfloat16") in_.set("gradients.wire", std::string_view("bf16"));
-    in_.ignore_below("quantize.", "which products run in 8 bits");
-    in_.ignore_below("float8.", "which products run in 8 bits");
+    in_.not_modelled_below("quantize.", "which products run in 8 bits; in the plan all of the layers do");
+    in_.not_modelled_below("float8.", "which products run in 8 bits; in the plan all of the layers do");
     const bool compiled = in_.flag({"compile.enable", "training.compile"}, "kernels.loss").value_or(false);
     if (!compiled) in_.note_default("compile.enable", "false", "kernels.loss", "FP32 logits and their softmax");
     in_.set("kernels.loss", std::string_view(compiled ? "fused" : "fp32_softmax"));
     in_.set("kernels.activation", std::string_view(compiled ? "fused" : "unfused"));
-    in_.ignore_below("compile.", "which parts are compiled");
+    in_.not_modelled_below("compile.", "which parts are compiled; the plan takes all of them");
   }
 
   bool uses_float8() {
     if (in_.flag({"float8.enable_float8_linear"}, "precision.compute").value_or(false)) return true;
     const SourceField* converters = in_.find("model.converters");
     if (converters == nullptr) return false;
+    in_.use(converters->key, "precision.compute");
     bool found = converters->value.text.find("float8") != std::string::npos;
     for (const YamlValue& item : converters->value.items)
       found = found || item.text.find("float8") != std::string::npos;
@@ -213,7 +215,7 @@ class TorchTitanReader {
   void read_recomputation() {
     const std::string mode = in_.text_or({"activation_checkpoint.mode"}, "activations.recompute", "selective");
     const auto option = in_.text({"activation_checkpoint.selective_ac_option"}, "activations.recompute_layers");
-    in_.ignore_below("activation_checkpoint.", "fine tuning of recomputation");
+    in_.not_modelled_below("activation_checkpoint.", "which products of a layer are kept; the plan keeps classes");
     if (mode == "none") return in_.set("activations.recompute", std::string_view("none"));
     if (mode != "full" && mode != "selective")
       return in_.wrong("activation_checkpoint.mode",
@@ -264,9 +266,12 @@ class TorchTitanReader {
                 "training.dataset", "training.dataset_path", "training.gc_freq", "training.gc_debug",
                 "training.deterministic", "training.debug_moe_force_load_balance"},
                "data and housekeeping");
-    in_.ignore({"parallelism.enable_async_tensor_parallel", "optimizer.implementation", "optimizer.fused",
-                "optimizer.early_step_in_backward"},
-               "what can overlap is overlapped by the model of time");
+    in_.not_modelled(
+        {"parallelism.enable_async_tensor_parallel"},
+        "collectives of tensor parallelism beside products; in the plan only those of backward are hidden");
+    in_.not_modelled({"optimizer.implementation", "optimizer.fused"}, "the plan's update is one fused kernel");
+    in_.not_modelled({"optimizer.early_step_in_backward"},
+                     "gradients are freed during backward; the plan keeps all until the update");
     for (const char* group :
          {"job.", "profiling.", "metrics.", "checkpoint.", "comm.", "memory_estimation.", "fault_tolerance.",
           "validation.", "lr_scheduler.", "debug.", "experimental.custom", "logging."})

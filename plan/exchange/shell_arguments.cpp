@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "plan/exchange/shell_arithmetic.h"
+#include "plan/exchange/slurm_job.h"
 
 namespace reckon {
 
@@ -117,17 +118,10 @@ class Script {
     in_word_ = true;
   }
 
-  /// "#SBATCH --nodes=4": how many nodes a job has often stands only there.
+  /// How many nodes a job has often stands only in an "#SBATCH" line.
   void read_comment(std::string_view comment, int line) {
-    if (!comment.starts_with("#SBATCH ")) return;
-    const std::size_t start = comment.find("--");
-    if (start == std::string_view::npos) return;
-    comment.remove_prefix(start);
-    const std::size_t split = comment.find_first_of("= ");
-    if (split == std::string_view::npos || split + 1 >= comment.size()) return;
-    std::string value(comment.substr(split + 1));
-    value = value.substr(0, value.find_first_of(" \t\r#"));
-    add("#SBATCH " + std::string(comment.substr(0, split)), YamlValue::scalar(std::move(value)), line);
+    const auto request = job_.read(comment);
+    if (request) add("#SBATCH " + request->option, YamlValue::scalar(request->value), line);
   }
 
   std::size_t read_quoted(std::string_view text, std::size_t at, int& line) {
@@ -214,7 +208,7 @@ class Script {
 
   std::optional<std::string> variable(std::string_view name) const {
     const auto found = variables_.find(name);
-    if (found == variables_.end()) return std::nullopt;
+    if (found == variables_.end()) return job_.variable(name);
     return found->second;
   }
 
@@ -285,6 +279,7 @@ class Script {
   }
 
   ShellArguments result_;
+  SlurmJob job_;
   std::map<std::string, std::string, std::less<>> variables_;
   std::string word_;
   int word_line_ = 1;

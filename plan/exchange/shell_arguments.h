@@ -13,7 +13,8 @@ namespace reckon {
 
 struct ShellArguments {
   /// An option without value has the value `true`; several values are a list. What a variable that is not set stood for
-  /// stays as written: "$NAME". Lines `#SBATCH --nodes=4` give "#SBATCH --nodes".
+  /// stays as written: "$NAME". Lines `#SBATCH --nodes=4` give "#SBATCH --nodes" and set SLURM_NNODES
+  /// (slurm_job.h).
   std::vector<SourceField> options;
   std::vector<std::string> warnings;
 };

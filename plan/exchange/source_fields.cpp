@@ -13,6 +13,8 @@ namespace reckon {
 
 namespace {
 
+constexpr const char* kEmpty = "empty";
+constexpr const char* kAgain = "given again below";
 constexpr std::int64_t kMost = std::int64_t{1} << 31;  // of anything that is counted in a launch file
 
 void flatten(const YamlValue& value, const std::string& path, int line, int column, std::vector<SourceField>& fields) {
@@ -102,38 +104,69 @@ const SourceField* SourceFields::look_up(std::string_view name) const {
   return last;
 }
 
-const SourceField* SourceFields::find(std::string_view name) {
+void SourceFields::put(std::string_view name, std::vector<ForeignField>& list, std::string_view plan_key,
+                       std::string note) {
   const SourceField* last = look_up(name);
   int times = 0;
-  for (SourceField& field : fields_)
-    if (same_name(field.key, name)) times += field.asked ? 0 : 1, field.asked = true;
-  if (last != nullptr && times > 1) warn(fmt::format("{} is given {} times; the last one counts", called(name), times));
-  return last;
+  for (SourceField& field : fields_) {
+    if (field.listed || !same_name(field.key, name)) continue;
+    field.listed = true;
+    if (&field == last) {
+      list.push_back({field.key, shown(field.value), field.line, std::string(plan_key), std::move(note)});
+    } else {
+      plan_.ignored.push_back({field.key, shown(field.value), field.line, {}, is_empty(field.value) ? kEmpty : kAgain});
+    }
+    if (!is_empty(field.value)) ++times;
+  }
+  if (times > 1) warn(fmt::format("{} is given {} times; the last one counts", called(name), times));
+}
+
+void SourceFields::use(std::string_view name, std::string_view plan_key, std::string note) {
+  put(name, plan_.used, plan_key, std::move(note));
 }
 
 bool SourceFields::is_auto(std::string_view name) const {
   const SourceField* field = look_up(name);
-  return field != nullptr && field->value.text == "auto";
+  return field != nullptr && is_open(*field);
 }
 
 SourceField* SourceFields::take(Names names, std::string_view plan_key, std::string note) {
   const SourceField* found = nullptr;
   for (const std::string_view name : names) {
-    const SourceField* field = find(name);
-    if (found == nullptr) {
+    const SourceField* field = look_up(name);
+    if (field == nullptr) continue;
+    if (found != nullptr) {
+      put(name, plan_.ignored, {}, found->key + " decides");
+    } else if (is_open(*field)) {
+      put(name, plan_.assumed, plan_key, "filled in by the trainer; the plan keeps its default unless you say");
+      return nullptr;
+    } else {
       found = field;
-    } else if (field != nullptr) {
-      plan_.ignored.push_back({field->key, shown(field->value), field->line, {}, "another name of " + found->key});
+      put(name, plan_.used, plan_key, std::move(note));
     }
   }
   if (found == nullptr) return nullptr;
-  if (found->value.text == "auto" && plan_.kind != ForeignKind::megatron) {
-    plan_.assumed.push_back({found->key, "auto", found->line, std::string(plan_key),
-                             "filled in by the trainer; the plan keeps its default unless you say"});
-    return nullptr;
-  }
-  plan_.used.push_back({found->key, shown(found->value), found->line, std::string(plan_key), std::move(note)});
   return &fields_[static_cast<std::size_t>(found - fields_.data())];
+}
+
+bool SourceFields::is_open(const SourceField& field) const {
+  return field.value.text == "auto" && plan_.kind != ForeignKind::megatron;
+}
+
+bool SourceFields::take_open(Names names, std::string_view plan_key, const std::string& otherwise) {
+  for (const std::string_view name : names) {
+    const SourceField* field = look_up(name);
+    if (field == nullptr) continue;
+    if (!is_open(*field)) return false;
+    fill_in(name, plan_key, otherwise, "filled in by the trainer");
+    return true;
+  }
+  return false;
+}
+
+void SourceFields::fill_in(std::string_view name, std::string_view plan_key, std::string_view value,
+                           std::string_view why) {
+  put(name, plan_.assumed, plan_key, fmt::format("{}; {} is taken", why, value));
 }
 
 std::optional<std::int64_t> SourceFields::count(Names names, std::string_view plan_key, std::string note) {
@@ -171,51 +204,70 @@ std::optional<std::string> SourceFields::text(Names names, std::string_view plan
 }
 
 std::int64_t SourceFields::count_or(Names names, std::string_view plan_key, std::int64_t otherwise, std::string note) {
+  if (take_open(names, plan_key, fmt::format("{}", otherwise))) return otherwise;
   if (const auto value = count(names, plan_key)) return *value;
   note_default(*names.begin(), fmt::format("{}", otherwise), plan_key, std::move(note));
   return otherwise;
 }
 
 double SourceFields::number_or(Names names, std::string_view plan_key, double otherwise, std::string note) {
+  if (take_open(names, plan_key, write_number(otherwise))) return otherwise;
   if (const auto value = number(names, plan_key)) return *value;
   note_default(*names.begin(), write_number(otherwise), plan_key, std::move(note));
   return otherwise;
 }
 
 bool SourceFields::flag_or(Names names, std::string_view plan_key, bool otherwise, std::string note) {
+  if (take_open(names, plan_key, otherwise ? "true" : "false")) return otherwise;
   if (const auto value = flag(names, plan_key)) return *value;
   note_default(*names.begin(), otherwise ? "true" : "false", plan_key, std::move(note));
   return otherwise;
 }
 
 std::string SourceFields::text_or(Names names, std::string_view plan_key, std::string otherwise, std::string note) {
+  if (take_open(names, plan_key, otherwise)) return otherwise;
   if (const auto value = text(names, plan_key)) return *value;
   note_default(*names.begin(), otherwise, plan_key, std::move(note));
   return otherwise;
 }
 
-void SourceFields::ignore(Names names, std::string_view why) {
-  for (const std::string_view name : names)
-    for (SourceField& field : fields_) {
-      if (field.asked || !same_name(field.key, name)) continue;
-      field.asked = true;
-      plan_.ignored.push_back({field.key, shown(field.value), field.line, {}, std::string(why)});
-    }
-}
-
-void SourceFields::ignore_below(std::string_view start, std::string_view why) {
+void SourceFields::put_all(std::string_view start, bool whole_name, std::vector<ForeignField>& list,
+                           std::string_view note) {
   for (SourceField& field : fields_) {
-    if (field.asked || !same_name(std::string_view(field.key).substr(0, start.size()), start)) continue;
-    field.asked = true;
-    plan_.ignored.push_back({field.key, shown(field.value), field.line, {}, std::string(why)});
+    const std::string_view part = std::string_view(field.key).substr(0, whole_name ? field.key.size() : start.size());
+    if (field.listed || !same_name(part, start)) continue;
+    field.listed = true;
+    list.push_back({field.key, shown(field.value), field.line, {}, std::string(note)});
   }
 }
 
+void SourceFields::ignore(Names names, std::string_view why) {
+  for (const std::string_view name : names) put_all(name, true, plan_.ignored, why);
+}
+
+void SourceFields::ignore_below(std::string_view start, std::string_view why) {
+  put_all(start, false, plan_.ignored, why);
+}
+
+void SourceFields::not_modelled(Names names, std::string_view effect) {
+  for (const std::string_view name : names) put_all(name, true, plan_.not_modelled, effect);
+}
+
+void SourceFields::not_modelled_below(std::string_view start, std::string_view effect) {
+  put_all(start, false, plan_.not_modelled, effect);
+}
+
+void SourceFields::note_default_not_modelled(std::string_view name, std::string value, std::string_view effect) {
+  plan_.not_modelled.push_back({std::string(name), std::move(value), 0, {}, std::string(effect)});
+}
+
+/// Also takes back that the field was used.
 void SourceFields::not_understood(std::string_view name, std::string why) {
-  const SourceField* field = find(name);
+  const SourceField* field = look_up(name);
   if (field == nullptr) return;
   std::erase_if(plan_.used, [&](const ForeignField& one) { return one.key == field->key; });
-  plan_.not_understood.push_back({field->key, shown(field->value), field->line, {}, std::move(why)});
+  fields_[static_cast<std::size_t>(field - fields_.data())].listed = false;
+  put(name, plan_.not_understood, {}, std::move(why));
 }
 
 void SourceFields::note_default(std::string_view name, std::string value, std::string_view plan_key, std::string note) {
@@ -263,13 +315,11 @@ std::string SourceFields::called(std::string_view name) const {
 
 void SourceFields::finish() {
   for (SourceField& field : fields_) {
-    if (field.asked) continue;
-    field.asked = true;
-    if (is_empty(field.value)) {
-      plan_.ignored.push_back({field.key, "", field.line, {}, "empty"});
-    } else {
-      plan_.not_understood.push_back({field.key, shown(field.value), field.line, {}, {}});
-    }
+    if (field.listed) continue;
+    field.listed = true;
+    const bool empty = is_empty(field.value);
+    (empty ? plan_.ignored : plan_.not_understood)
+        .push_back({field.key, shown(field.value), field.line, {}, empty ? kEmpty : ""});
   }
   if (!wrong_.empty()) throw ConfigError(wrong_);
   if (!contradictions_.empty()) throw RuleError(contradictions_);

@@ -36,7 +36,7 @@ TEST(ImportCommand, JsonHasEveryList) {
   EXPECT_EQ(json["not_understood"][0]["key"], "zero_optimization.turbo_mode");
   EXPECT_EQ(json["not_understood"][0]["line"], 3);
   EXPECT_EQ(json["missing"], (std::vector<std::string>{"model", "batch.sequence_length"}));
-  for (const char* list : {"used", "defaults", "assumed", "ignored", "warnings"})
+  for (const char* list : {"used", "defaults", "assumed", "not_modelled", "ignored", "warnings"})
     EXPECT_TRUE(json[list].is_array()) << list;
 }
 
@@ -50,6 +50,18 @@ TEST(ImportCommand, WhatIsMissingCanBeGivenHereOrLater) {
   EXPECT_EQ(
       run_command("reckon import " + file + " --out b.yaml && reckon plan b.yaml" + more, folder.path()).exit_code, 0);
   EXPECT_EQ(run_command("reckon plan b.yaml", folder.path()).exit_code, 2);
+}
+
+TEST(ImportCommand, TheCommandItNamesHasWhatIsMissing) {
+  const TemporaryFolder folder;
+  const std::string file =
+      folder.write("train.sh",
+                   "torchrun --nproc_per_node 8 p.py --num-layers 4 --hidden-size 64 --num-attention-heads 4 "
+                   "--seq-length 32 --max-position-embeddings 32 --micro-batch-size 1 --global-batch-size 8 --bf16\n");
+  const CommandResult imported = run_command("reckon import " + file + " --out p.yaml", folder.path());
+  EXPECT_NE(imported.err.find("try: reckon plan p.yaml model.vocabulary=N"), std::string::npos) << imported.err;
+  EXPECT_EQ(run_command("reckon plan p.yaml", folder.path()).exit_code, 2);
+  EXPECT_EQ(run_command("reckon plan p.yaml model.vocabulary=32000", folder.path()).exit_code, 0);
 }
 
 TEST(ImportCommand, BrokenRulesAreToldInTheWordsOfTheFile) {

@@ -261,7 +261,7 @@ TEST(ImportDeepSpeed, HalfAuto) {
          {{"batch.micro_batch", "4"},
           {"batch.global_batch", "16"},
           {"optimizer.learning_rate", "absent"},
-          {"optimizer.clip_gradient_norm", "0"}},  // DeepSpeed does not clip unless asked
+          {"optimizer.clip_gradient_norm", "0"}},  // DeepSpeed does not clip unasked
          {},
          {},
          {"model", "batch.sequence_length"}});

@@ -112,6 +112,24 @@ TEST(RoundTrip, EveryShippedPlanCanBeSaidToMegatronAndComesBack) {
   EXPECT_GE(plans, 10);
 }
 
+/// The plan hides what Megatron-LM hides only when told, so the script tells it; buckets are counted in elements there.
+TEST(Export, MegatronIsToldWhatThePlanHides) {
+  const auto script = [](const std::vector<std::string>& overrides) {
+    return export_megatron(load_plan(kPaths.configs / "plans/llama3.1-8b-h100-node.yaml", overrides, kPaths)).text;
+  };
+  const std::string sharded = script({"parallel.zero=3", "parallel.data=8", "parallel.tensor=1"});
+  EXPECT_NE(sharded.find("--overlap-grad-reduce\n"), std::string::npos) << sharded;
+  EXPECT_NE(sharded.find("--overlap-param-gather\n"), std::string::npos) << sharded;
+  const std::string one = script({"parallel.zero=1", "parallel.data=8", "parallel.tensor=1", "gradients.stored=fp32",
+                                  "gradients.wire=fp32", "gradients.bucket=80 MB"});
+  EXPECT_NE(one.find("--overlap-grad-reduce\n"), std::string::npos) << one;
+  EXPECT_EQ(one.find("--overlap-param-gather"), std::string::npos) << one;  // the plan waits for ZeRO-1's gather
+  EXPECT_NE(one.find("--ddp-bucket-size 20000000\n"), std::string::npos) << one;
+  EXPECT_EQ(loaded(import_text(one, ForeignKind::megatron, 0)).gradients.bucket, Bytes(80000000));
+  const std::string alone = script({"parallel.zero=0", "parallel.data=1", "parallel.tensor=8"});
+  EXPECT_EQ(alone.find("  --overlap-"), std::string::npos) << alone;
+}
+
 TEST(Export, NamesWhatTheToolCannotBeTold) {
   Plan plan = load_plan(kPaths.configs / "plans/llama3.1-8b-h100-node.yaml",
                         {"activations.stored=int4", "gradients.reduce=all_to_all_sum", "documents.source=fineweb",
