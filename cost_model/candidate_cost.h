@@ -18,16 +18,20 @@ struct CandidateCost {
 
 class CandidateModel {
  public:
-  CandidateModel(const Plan& base, Bytes limit) : base_(base), stages_(base), memory_(limit) {}
+  CandidateModel(const Plan& base, Bytes limit) : base_(base), storage_(base), stages_(base), memory_(limit) {}
 
   /// `sharing` belongs to the candidate's degrees and ZeRO stage, `shape` to its shape. `message` in seconds.
   CandidateCost evaluate(const Candidate& candidate, Sharing& sharing, double message, ShapeCosts& shape);
+
+  /// For the shapes that its candidates are made of.
+  StoragePlans& storage() { return storage_; }
 
   /// Layers that each stage of the candidate evaluated last has to recompute.
   std::vector<std::int64_t> recomputed_layers() const { return stages_.layers().recomputed(); }
 
  private:
   const Plan& base_;
+  StoragePlans storage_;
   CandidateStages stages_;
   CandidateMemory memory_;
 };

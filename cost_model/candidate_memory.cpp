@@ -26,7 +26,10 @@ const std::vector<std::vector<SchedulePoint>>& SchedulePointCache::interleaved(s
 MemoryFit CandidateMemory::fit(const CandidateParts& parts, CandidateStages& stages) {
   MemoryFit fit;
   known_.clear();
-  const std::int64_t last = stages.layers().pipeline() - 1;
+  const PlacedLayers& layers = stages.layers();
+  if (parts.candidate.schedule == ScheduleKind::interleaved)
+    points_ = &cache_.interleaved(layers.pipeline(), layers.chunks(), parts.micro_batches);
+  const std::int64_t last = layers.pipeline() - 1;
   const bool alike = stages.are_alike() && parts.candidate.recompute == Recompute::none;
   for (std::int64_t stage = 0; stage <= last; ++stage) {
     if (alike && stage > 1 && stage < last) continue;
@@ -99,7 +102,7 @@ std::int64_t CandidateMemory::interleaved_activations(const CandidateParts& part
   for (std::int64_t c = 0; c < chunks; ++c)
     peaks_[at(c)] = chunk_peak(parts, layers.chunk(c, stage), stages.bits(stage));
   std::int64_t highest = 0;
-  for (const SchedulePoint& point : points_.interleaved(layers.pipeline(), chunks, parts.micro_batches)[at(stage)]) {
+  for (const SchedulePoint& point : (*points_)[at(stage)]) {
     const ChunkMemory& running = peaks_[at(point.chunk)];
     const MemoryMoment& moment = point.kind == ActionKind::forward ? running.forward : running.backward;
     std::int64_t sum = tokens + moment.total().value;

@@ -52,9 +52,10 @@ class CandidateMemory {
   const ChunkMemory& chunk_peak(const CandidateParts& parts, const ChunkLayers& chunk, int bits);
 
   std::int64_t limit_;
-  SchedulePointCache points_;
-  std::vector<KnownChunk> known_;   // of the candidate at hand
-  std::vector<ChunkMemory> peaks_;  // by chunk, of the stage at hand
+  SchedulePointCache cache_;
+  const std::vector<std::vector<SchedulePoint>>* points_ = nullptr;  // of the candidate at hand, by stage
+  std::vector<KnownChunk> known_;                                    // of the candidate at hand
+  std::vector<ChunkMemory> peaks_;                                   // by chunk, of the stage at hand
 };
 
 }  // namespace reckon

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cost_model/budget_solver.h"
+#include "cost_model/cpu_node.h"
 #include "cost_model/memory.h"
 #include "cost_model/predict.h"
 #include "plan/layer_ops.h"
@@ -11,12 +12,10 @@ namespace reckon {
 
 namespace {
 
-/// Stays auto where devices would be idle: `nodes` written in a plan means that all of their devices are used. Ranks of
-/// a CPU machine share its cores, so that one machine has room for any number of them.
+/// Stays auto where devices would be idle: `nodes` written in a plan means that all of their devices are used.
 void resolve_nodes(Plan& plan) {
   HardwareSpec& hardware = plan.hardware;
-  if (plan.nodes == 0 && hardware.device.is_cpu && hardware.cores > 0)
-    hardware.devices_per_node = std::max(hardware.devices_per_node, static_cast<int>(plan.world_size()));
+  if (plan.nodes == 0) make_room_for_ranks(hardware, plan.world_size());
   const std::int64_t devices = hardware.devices_per_node;
   if (plan.nodes == 0 && devices > 0 && plan.world_size() % devices == 0) plan.nodes = plan.world_size() / devices;
 }

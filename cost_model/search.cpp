@@ -12,6 +12,7 @@
 #include <set>
 #include <thread>
 
+#include "cost_model/cpu_node.h"
 #include "cost_model/estimate_op_times.h"
 #include "cost_model/in_parallel.h"
 #include "cost_model/knob_steps.h"
@@ -184,12 +185,14 @@ std::vector<Rejection> rejections(const Plan& base, const UnitResult& sum) {
 
 }  // namespace
 
-SearchResult search(const Plan& plan, const SearchOptions& options) {
+SearchResult search(const Plan& asked, const SearchOptions& options) {
   // The closed form orders plans within a few per cent of the walked schedule: many more than asked for are walked.
   constexpr std::size_t kParetoPlans = 24, kWalked = 256;
   const Clock::time_point start = Clock::now();
   const Deadline deadline(start, options.limit);
-  const std::int64_t devices = options.devices > 0 ? options.devices : plan.world_size();
+  const std::int64_t devices = options.devices > 0 ? options.devices : asked.world_size();
+  Plan plan = asked;
+  make_room_for_ranks(plan.hardware, devices);
   const auto top = static_cast<std::size_t>(std::max(1, options.top));
   const int threads = thread_count(options.threads);
   Enumeration found = enumerate(plan, devices, std::max(kWalked, 4 * top), options, deadline);

@@ -44,6 +44,8 @@ class UnitSearch {
           break;
         }
         candidate.micro_batch = micro_batch;
+        shape_ = &shape(micro_batch);
+        message_ = message(candidate);
         search_zero_stages(candidate);
       }
     }
@@ -56,7 +58,10 @@ class UnitSearch {
   void search_zero_stages(Candidate candidate) {
     const Degrees& d = candidate.degrees;
     const int stages = d.data * d.ulysses * d.ring > 1 ? 3 : 0;
-    for (candidate.zero = 0; candidate.zero <= stages; ++candidate.zero) search_schedules(candidate);
+    for (candidate.zero = 0; candidate.zero <= stages; ++candidate.zero) {
+      sharing_ = &sharing(candidate);
+      search_schedules(candidate);
+    }
   }
 
   void search_schedules(Candidate candidate) {
@@ -91,8 +96,7 @@ class UnitSearch {
     if (!fixed_.allow(candidate)) return false;
     ++result_.enumerated;
     ++result_.legal;
-    const CandidateCost cost =
-        model_.evaluate(candidate, sharing(candidate), message(candidate), shape(candidate.micro_batch));
+    const CandidateCost cost = model_.evaluate(candidate, *sharing_, message_, *shape_);
     if (!cost.memory.fits) {
       refuse(cost.memory.breaks, candidate);
       return false;
@@ -137,7 +141,7 @@ class UnitSearch {
       one.degrees = inner_;
       one.degrees.data = devices_ / (inner_.tensor * inner_.ulysses * inner_.ring);
       one.micro_batch = micro_batch;
-      known = std::make_unique<ShapeCosts>(plan_of(base_, one));
+      known = std::make_unique<ShapeCosts>(plan_of(base_, one), model_.storage());
     }
     return *known;
   }
@@ -154,15 +158,11 @@ class UnitSearch {
     return *known;
   }
 
+  /// Seconds of one activation between neighbours of the pipeline.
   double message(const Candidate& candidate) {
     if (candidate.degrees.pipeline == 1) return 0;
-    const std::pair key{candidate.degrees.pipeline, candidate.micro_batch};
-    const auto found = messages_.find(key);
-    if (found != messages_.end()) return found->second;
-    const std::int64_t stage_ranks = devices_ / candidate.degrees.pipeline;
-    const bool same_node = stage_ranks < base_.hardware.devices_per_node;
-    return messages_[key] =
-               message_cost(base_.hardware, same_node, shape(candidate.micro_batch).message_bytes()).seconds.value;
+    const bool same_node = devices_ / candidate.degrees.pipeline < base_.hardware.devices_per_node;
+    return message_cost(base_.hardware, same_node, shape_->message_bytes()).seconds.value;
   }
 
   const Plan& base_;
@@ -179,7 +179,9 @@ class UnitSearch {
   std::optional<SectionElements> elements_;  // of the unit's degrees
   std::map<std::int64_t, std::unique_ptr<ShapeCosts>> shapes_;
   std::map<std::pair<std::int64_t, int>, std::unique_ptr<Sharing>> sharings_;
-  std::map<std::pair<std::int64_t, std::int64_t>, double> messages_;
+  ShapeCosts* shape_ = nullptr;  // of the candidates at hand, like the next two
+  Sharing* sharing_ = nullptr;
+  double message_ = 0;
 };
 
 }  // namespace

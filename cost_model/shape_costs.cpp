@@ -36,7 +36,9 @@ bool are_equal(const KeptSet& a, const KeptSet& b) {
 
 /// Attention of the plan's documents, whoever holds them: how rows are dealt to replicas, which candidates of one shape
 /// do differently, is left to the full prediction.
-AttentionWork shape_work(Plan plan) {
+AttentionWork shape_work(const Plan& shape) {
+  if (!shape.has_documents()) return planned_attention_work(shape);
+  Plan plan = shape;
   plan.parallel.data = plan.parallel.expert = 1;
   plan.parallel.zero_group = 0;
   return planned_attention_work(plan);
@@ -44,24 +46,28 @@ AttentionWork shape_work(Plan plan) {
 
 }  // namespace
 
-ShapeCosts::ShapeCosts(Plan plan)
+StoragePlans::StoragePlans(const Plan& base) {
+  for (const StorageChoice& choice : storage_choices()) {
+    plans_.push_back(base);
+    apply_storage(choice, plans_.back().activations);
+  }
+}
+
+const Plan& StoragePlans::treated(const Treatment& treatment) {
+  Plan& plan = plans_[treatment.storage];
+  plan.activations.bits_by_stage.assign(treatment.bits > 0 ? 1 : 0, treatment.bits);
+  return plan;
+}
+
+ShapeCosts::ShapeCosts(Plan plan, StoragePlans& storage)
     : plan_(std::move(plan)),
+      storage_(storage),
       work_(shape_work(plan_)),
       layouts_(plan_),
       links_(plan_),
       token_bytes_(micro_batch_bytes(plan_)),
       constant_bytes_(reckon::constant_bytes(plan_)),
       message_bytes_(stage_message(plan_).bytes) {}
-
-const Plan& ShapeCosts::treated(const Treatment& treatment) {
-  std::optional<Plan>& plan = stored_[treatment.storage];
-  if (!plan) {
-    plan = plan_;
-    apply_storage(storage_choices()[treatment.storage], plan->activations);
-  }
-  plan->activations.bits_by_stage.assign(treatment.bits > 0 ? 1 : 0, treatment.bits);
-  return *plan;
-}
 
 const OpList& ShapeCosts::list(Section kind) {
   OpList& list = section(kind).times.list;
@@ -70,7 +76,7 @@ const OpList& ShapeCosts::list(Section kind) {
 }
 
 ShapeCosts::Kept& ShapeCosts::find_kept(Section kind, const Treatment& treatment) {
-  KeptSet set = kept_tensors(treated(treatment), list(kind), treatment.recompute, 0);
+  KeptSet set = kept_tensors(storage_.treated(treatment), list(kind), treatment.recompute, 0);
   auto& known = section(kind).kept;
   for (const std::unique_ptr<Kept>& one : known)
     if (are_equal(one->set, set)) return *one;

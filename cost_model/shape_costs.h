@@ -47,10 +47,23 @@ struct Treatment {
   int bits = 0;  // 0 = as computed
 };
 
+/// A search's plan with each choice of storage. What its sections keep depends on nothing else of a shape.
+class StoragePlans {
+ public:
+  explicit StoragePlans(const Plan& base);
+
+  /// Valid until the next call.
+  const Plan& treated(const Treatment& treatment);
+
+ private:
+  std::vector<Plan> plans_;  // by storage choice
+};
+
 class ShapeCosts {
  public:
   /// `plan` has the shape's degrees and micro-batch, one pipeline stage and no ZeRO.
-  explicit ShapeCosts(Plan plan);
+  /// `storage` belongs to the same search and thread, and outlives it.
+  ShapeCosts(Plan plan, StoragePlans& storage);
 
   const SectionMemory& memory(Section section, const Treatment& treatment);
   SectionCost& cost(Section section, const Treatment& treatment);
@@ -76,14 +89,13 @@ class ShapeCosts {
   Kept& kept(Section section, const Treatment& treatment);
   Kept& find_kept(Section section, const Treatment& treatment);
   const OpList& list(Section section);
-  const Plan& treated(const Treatment& treatment);
 
   Plan plan_;
+  StoragePlans& storage_;
   AttentionWork work_;
   GroupLayouts layouts_;
   OverlapLinks links_;
   Bytes token_bytes_, constant_bytes_, message_bytes_;
-  std::array<std::optional<Plan>, kStorages> stored_;  // the plan with each choice of storage
   std::array<SectionMemo, kSections> sections_;
 };
 

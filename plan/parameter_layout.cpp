@@ -7,6 +7,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "plan/layer_example.h"
 #include "plan/pipeline_schedule.h"
 
 namespace reckon {
@@ -173,9 +174,9 @@ SectionElements section_elements(const ModelSpec& model, std::int64_t tensor, st
     const bool moe = model.layer_is_moe(layer);
     std::int64_t& rest = moe ? elements.moe_layer : elements.dense_layer;
     if (rest != 0) continue;
-    const std::vector<Parameter> list = layer_parameters(model, layer);
+    const std::vector<Parameter> list = layer_with_one_expert(model, layer);
     rest = sum(list, layer, false);
-    if (moe) elements.layer_experts = sum(list, layer, true) / model.moe.experts * local_experts(model, expert);
+    if (moe) elements.layer_experts = sum(list, layer, true) * local_experts(model, expert);
   }
   return elements;
 }

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <string_view>
 
+#include "plan/layer_example.h"
+
 namespace reckon {
 
 namespace {
@@ -88,11 +90,11 @@ void add_ffn(const ModelSpec& model, const Module& ffn, std::int64_t width, bool
   ffn.linear("down_proj", model.hidden, width, Split::columns, bias);
 }
 
-void add_moe(const ModelSpec& model, const Module& mlp) {
+void add_moe(const ModelSpec& model, const Module& mlp, std::int64_t listed_experts) {
   const MoeSpec& moe = model.moe;
   mlp.linear("gate", moe.experts, model.hidden, Split::replicated, moe.router_bias);
   if (moe.score_correction_bias) mlp.add("gate.e_score_correction_bias", {moe.experts}, Split::replicated);
-  for (std::int64_t expert = 0; expert < moe.experts; ++expert) {
+  for (std::int64_t expert = 0; expert < listed_experts; ++expert) {
     const Module module{mlp.list, mlp.prefix + "experts." + std::to_string(expert) + ".", expert};
     add_ffn(model, module, moe.expert_ffn_hidden, moe.expert_bias);
   }
@@ -135,7 +137,9 @@ std::vector<Parameter> embedding_parameters(const ModelSpec& model) {
   return list;
 }
 
-std::vector<Parameter> layer_parameters(const ModelSpec& model, std::int64_t layer) {
+namespace {
+
+std::vector<Parameter> list_layer(const ModelSpec& model, std::int64_t layer, std::int64_t listed_experts) {
   std::vector<Parameter> list;
   const Module root{list, "model.layers." + std::to_string(layer) + "."};
   if (model.pre_norm) root.norm(model, "input_layernorm", model.hidden);
@@ -145,10 +149,20 @@ std::vector<Parameter> layer_parameters(const ModelSpec& model, std::int64_t lay
   if (model.pre_norm && model.block_norms > 1)
     root.norm(model, model.post_norm ? "pre_feedforward_layernorm" : "post_attention_layernorm", model.hidden);
   const Module mlp{list, root.prefix + "mlp."};
-  if (model.layer_is_moe(layer)) add_moe(model, mlp);
+  if (model.layer_is_moe(layer)) add_moe(model, mlp, listed_experts);
   else add_ffn(model, mlp, model.ffn_hidden, model.ffn_bias);
   if (model.post_norm) root.norm(model, "post_feedforward_layernorm", model.hidden);
   return list;
+}
+
+}  // namespace
+
+std::vector<Parameter> layer_parameters(const ModelSpec& model, std::int64_t layer) {
+  return list_layer(model, layer, model.moe.experts);
+}
+
+std::vector<Parameter> layer_with_one_expert(const ModelSpec& model, std::int64_t layer) {
+  return list_layer(model, layer, std::min<std::int64_t>(1, model.moe.experts));
 }
 
 std::vector<Parameter> head_parameters(const ModelSpec& model) {

@@ -10,8 +10,11 @@
 #include "cost_model/collective_cost.h"
 #include "cost_model/memory.h"
 #include "cost_model/predict.h"
+#include "cost_model/schedule_points.h"
 #include "cost_model/search_unit.h"
+#include "cost_model/stage_memory.h"
 #include "plan/load_plan.h"
+#include "plan/step_documents.h"
 #include "tests/support/small_plans.h"
 
 namespace reckon {
@@ -80,8 +83,8 @@ Evaluated evaluate(const Plan& base, const Candidate& candidate, Bytes limit) {
   shape.chunks = sharing.chunks = 1;
   shape.storage = sharing.storage = 0;
   shape.recompute = sharing.recompute = Recompute::none;
-  ShapeCosts costs(plan_of(base, shape));
   CandidateModel model(base, limit);
+  ShapeCosts costs(plan_of(base, shape), model.storage());
   const Degrees& d = candidate.degrees;
   const bool same_node = d.tensor * d.ulysses * d.ring * d.data < base.hardware.devices_per_node;
   const double message =
@@ -90,19 +93,53 @@ Evaluated evaluate(const Plan& base, const Candidate& candidate, Bytes limit) {
   return {model.evaluate(candidate, shared, message, costs), plan_of(base, candidate)};
 }
 
+/// What the full prediction compares with the limit, without replaying the allocator.
+Bytes allocated_without_slack(const Plan& plan, std::int64_t stage) {
+  const StagePeak peak = stage_peak(
+      plan, section_table(plan, planned_attention_work(plan), stage), stage, stage_sections(plan, stage),
+      schedule_points(plan.parallel.schedule, static_cast<int>(plan.parallel.pipeline), static_cast<int>(stage),
+                      static_cast<int>(plan.parallel.chunks), static_cast<int>(plan.micro_batches())));
+  return peak.allocated() + (plan.hardware.device.is_cpu ? Bytes(0) : communicator_bytes(plan, 0));
+}
+
 constexpr Bytes kNoLimit(std::int64_t{1} << 60);
+
+/// Plans whose weights, gradients and moments are laid out in every way: units padded to shards, sections, buckets.
+std::vector<Plan> memory_bases() {
+  Plan narrow = searched(llama2_13b(4096), 96);
+  narrow.gradients.stored = NumberFormat::bf16;
+  Plan quantized = searched(gpt(512), 96);
+  quantized.gradients.stored = quantized.gradients.wire = NumberFormat::fp8_e4m3;
+  quantized.gradients.reduce = GradientReduce::all_to_all_sum;
+  quantized.optimizer.states = NumberFormat::int8;
+  Plan copies = searched(llama3_8b(2048), 96);
+  copies.gradients.bucket_copies = true;
+  copies.kernels.pending_collectives = 7;
+  copies.memory.workspace = Bytes(1 << 26);
+  Plan cpu = searched(gpt(512), 96);
+  cpu.hardware.device.is_cpu = true;  // keeps messages between stages
+  return {searched(llama2_13b(4096), 96),
+          searched(gpt(512), 96),
+          searched(small_moe(), 96),
+          narrow,
+          quantized,
+          copies,
+          cpu};
+}
 
 TEST(CandidateCost, MemoryEqualsTheFullPredictionButForSlack) {
   std::mt19937 random(5);
-  for (const Plan& base : {searched(llama2_13b(4096), 64), searched(gpt(512), 64), searched(small_moe(), 32)})
+  for (const Plan& base : memory_bases())
     for (int trial = 0; trial < 80; ++trial) {
-      Candidate candidate = random_candidate(base, 16, random);
+      const std::int64_t devices = trial % 2 ? 16 : 24;  // 3 divides few of the sizes: shards are padded
+      Candidate candidate = random_candidate(base, devices, random);
       Evaluated evaluated = evaluate(base, candidate, kNoLimit);
       ASSERT_TRUE(evaluated.cost.memory.fits);
       evaluated.plan.memory.limit = kNoLimit;
+      const Plan full = resolve(evaluated.plan);
       Bytes need;
-      for (const StageProfile& stage : predict_memory(resolve(evaluated.plan)))
-        need = std::max(need, stage.memory.peak_allocated + communicator_bytes(evaluated.plan, 0));
+      for (std::int64_t stage = 0; stage < full.parallel.pipeline; ++stage)
+        need = std::max(need, allocated_without_slack(full, stage));
       EXPECT_EQ(evaluated.cost.memory.need, need) << text_of(overrides_of(base, candidate));
     }
 }
@@ -128,7 +165,10 @@ TEST(CandidateCost, TimeIsCloseToTheFullPrediction) {
   std::mt19937 random(6);
   double sum = 0, worst = 0, worst_single = 0, worst_sharded = 0;
   int count = 0;
-  for (Plan base : {searched(llama2_13b(4096), 64), searched(llama3_8b(8192), 64)})
+  Plan shared = searched(llama3_8b(8192), 64);
+  shared.hardware.cores = 6;  // 16 ranks take turns on them, in one machine
+  shared.hardware.devices_per_node = 16;
+  for (Plan base : {searched(llama2_13b(4096), 64), searched(llama3_8b(8192), 64), shared})
     for (int trial = 0; trial < 120; ++trial) {
       base.hardware.device.is_cpu = true;  // no allocator replay
       Candidate candidate = random_candidate(base, 16, random);
@@ -145,7 +185,7 @@ TEST(CandidateCost, TimeIsCloseToTheFullPrediction) {
                             << full;
     }
   EXPECT_LT(sum / count, 0.01);
-  EXPECT_LT(worst_single, 0.02);   // the reduction behind the last backward is not walked bucket by bucket
+  EXPECT_LT(worst_single, 0.04);   // the reduction behind the last backward is not walked bucket by bucket
   EXPECT_LT(worst_sharded, 1e-6);  // gradients are reduced inside every backward
   RecordProperty("worst", std::to_string(worst));
 }
