@@ -14,7 +14,8 @@ set(RECKON_SANITIZE "" CACHE STRING "Value of -fsanitize=, e.g. address,undefine
 add_library(project_options INTERFACE)
 target_include_directories(project_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(project_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wnon-virtual-dtor;-Woverloaded-virtual;-Werror>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wnon-virtual-dtor;-Woverloaded-virtual;-Werror>
+  "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall$<COMMA>-Wextra$<COMMA>-Wshadow$<COMMA>-Werror>")
 if(RECKON_SANITIZE)
   target_compile_options(project_options INTERFACE -fsanitize=${RECKON_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(project_options INTERFACE -fsanitize=${RECKON_SANITIZE})

@@ -31,6 +31,11 @@ struct CommunicatorOptions {
   /// threads: tells the failure that ends the process while a rank is stuck, and returns the exit code. Without it the
   /// failure is written to standard error.
   std::function<int(std::exception_ptr failure)> tell_last_failure = {};
+  bool library_sums = false;  // nccl: NCCL's own sums, in an order of its choice; false = rank order, as everywhere
+  bool separate_waiting =
+      true;  // nccl: a pulse before each collective tells waiting from moving; false = all is moving
+  void* compute_stream =
+      nullptr;  // nccl: the cudaStream_t whose work a call's buffers wait for; null = the default one
 };
 
 class Communicator {
@@ -82,6 +87,9 @@ class Communicator {
 
   /// Ends the run for every rank: their waits throw RunError with this text.
   virtual void fail(const std::string& message) = 0;
+
+  /// Device memory that the library took for this group; zero for CPUs.
+  virtual Bytes library_memory() const { return {}; }
 
   /// What this rank has sent in this group since the last reset.
   std::vector<TrafficCount> traffic() const { return traffic_.counts(); }

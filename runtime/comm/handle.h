@@ -2,6 +2,7 @@
 // bytes.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "plan/units.h"
@@ -14,6 +15,13 @@ struct OperationTime {
   Seconds moving;   // from then on
   Seconds exposed_waiting, exposed_moving;
 };
+
+/// The moments of a call in nanoseconds of one clock; `met` is the last peer's call.
+struct CallMoments {
+  std::int64_t issued = 0, met = 0, completed = 0;
+  std::int64_t wait_began = 0, wait_ended = 0;
+};
+OperationTime operation_time(const CallMoments& moments);
 
 /// A call in flight; each backend derives its own.
 class PendingOperation {

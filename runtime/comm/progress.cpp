@@ -56,10 +56,7 @@ bool ActiveCall::done() {
 }
 
 OperationTime ActiveCall::time() const {
-  const std::int64_t met = std::clamp(met_, issued_, completed_);
-  const std::int64_t exposed_until = std::clamp(met, wait_began_, wait_ended_);
-  return {seconds_between(issued_, met), seconds_between(met, completed_), seconds_between(wait_began_, exposed_until),
-          seconds_between(exposed_until, wait_ended_)};
+  return operation_time({issued_, met_, completed_, wait_began_, wait_ended_});
 }
 
 Progress::~Progress() {

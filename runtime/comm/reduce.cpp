@@ -3,47 +3,14 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <stdexcept>
+
+#include "runtime/comm/reduce_core.h"
 
 namespace reckon {
 namespace {
 
 constexpr std::int64_t kBlock = 2048;  // elements of the accumulator: 8 KiB in FP32
-
-struct Sum {
-  template <class Number>
-  Number operator()(Number a, Number b) const {
-    return a + b;
-  }
-};
-
-struct Maximum {
-  template <class Number>
-  Number operator()(Number a, Number b) const {
-    return a < b ? b : a;
-  }
-};
-
-template <class Number>
-struct Plain {  // stored as it is accumulated
-  using Stored = Number;
-  using Accumulated = Number;
-  static Number load(Number value) { return value; }
-  static Number store(Number value) { return value; }
-};
-
-struct Bf16 {
-  using Stored = std::uint16_t;
-  using Accumulated = float;
-  static float load(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
-  static std::uint16_t store(float value) {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    const std::uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-    const std::uint32_t quiet_nan = (bits >> 16) | 0x40u;
-    return static_cast<std::uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? quiet_nan : rounded);
-  }
-};
 
 template <class Format, class Combine>
 void reduce(std::span<const void* const> sources, std::int64_t count, void* result, Combine combine) {
@@ -65,12 +32,6 @@ void reduce(std::span<const void* const> sources, std::int64_t count, void* resu
   }
 }
 
-template <class Format>
-void reduce(std::span<const void* const> sources, Reduction reduction, std::int64_t count, void* result) {
-  if (reduction == Reduction::sum) return reduce<Format>(sources, count, result, Sum{});
-  reduce<Format>(sources, count, result, Maximum{});
-}
-
 }  // namespace
 
 bool can_reduce(ElementType type) {
@@ -79,23 +40,17 @@ bool can_reduce(ElementType type) {
 
 void reduce_in_rank_order(std::span<const void* const> sources, ElementType type, Reduction reduction,
                           std::int64_t count, void* result) {
-  switch (type) {
-    case ElementType::fp64: return reduce<Plain<double>>(sources, reduction, count, result);
-    case ElementType::fp32: return reduce<Plain<float>>(sources, reduction, count, result);
-    case ElementType::bf16: return reduce<Bf16>(sources, reduction, count, result);
-    case ElementType::int64: return reduce<Plain<std::int64_t>>(sources, reduction, count, result);
-    case ElementType::int32: return reduce<Plain<std::int32_t>>(sources, reduction, count, result);
-    case ElementType::uint8: break;
-  }
-  throw std::logic_error("raw bytes cannot be reduced");
+  const bool reduced = reduction::with_reduction(
+      type, reduction, [&](auto format, auto combine) { reduce<decltype(format)>(sources, count, result, combine); });
+  if (!reduced) throw std::logic_error("raw bytes cannot be reduced");
 }
 
 float bf16_to_float(std::uint16_t bits) {
-  return Bf16::load(bits);
+  return reduction::Bf16::load(bits);
 }
 
 std::uint16_t float_to_bf16(float value) {
-  return Bf16::store(value);
+  return reduction::Bf16::store(value);
 }
 
 }  // namespace reckon

@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-#include "runtime/quant/host_device.h"
+#include "runtime/device/host_device.h"
 
 namespace reckon::quant {
 
@@ -183,7 +183,7 @@ struct NormalFloat4 {
   static constexpr bool kAffine = false;
   static constexpr float kLargest = 1.0f;
 
-  static constexpr float level(std::uint32_t code) {
+  RECKON_HOST_DEVICE static constexpr float level(std::uint32_t code) {
     constexpr float kLevels[16] = {-1.0f,
                                    -0.6961928009986877f,
                                    -0.5250730514526367f,
@@ -204,7 +204,7 @@ struct NormalFloat4 {
   }
   /// `value` lies above the middle of levels `upper` - 1 and `upper`, rounded to FP32, exactly if it exceeds this; on
   /// the middle itself the even code wins.
-  static constexpr float threshold(std::uint32_t upper) {
+  RECKON_HOST_DEVICE static constexpr float threshold(std::uint32_t upper) {
     const float middle = 0.5f * (level(upper - 1) + level(upper));
     const std::uint32_t next_below = bits_of(middle) + (middle > 0.0f ? -1u : 1u);
     return upper % 2 == 0 ? float_of(next_below) : middle;

@@ -1,5 +1,6 @@
-// What one lane of a kernel does, apart from launching and exchanging: shared by quantize_cuda.cu, whose lanes are
-// threads of a warp, and by the tests, which run the lanes of a block one after the other on the host.
+// What the threads of a kernel do and which elements are theirs, apart from launching and exchanging: shared by
+// quantize_cuda.cu and by the tests, which play every thread of a launch on the host, in loops over grid, block and
+// warp.
 //
 // A quantization block is worked on by `lanes` lanes; each takes groups of eight elements, because eight codes of N
 // bits are N whole bytes that no other lane writes.
@@ -8,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/device/thread_place.h"
 #include "runtime/quant/quant_core.h"
 
 namespace reckon::quant {
@@ -155,6 +157,57 @@ RECKON_HOST_DEVICE void decode_group(const KernelTensor<Value>& tensor, std::int
     const auto code = static_cast<std::uint32_t>(bits & ((1u << Format::kBits) - 1u));
     const float value = decode_element<Format>(code, scale, minimum);
     store_value(tensor.values[i], Add ? load_value(tensor.values[i]) + value : value);
+  }
+}
+
+// --- launches: which thread does what -----------------------------------------------------------------------------
+
+/// A warp works on kWarp / lanes neighbouring blocks at a time, in rounds.
+struct LanePlace {
+  std::int64_t block;
+  int lane;
+};
+RECKON_HOST_DEVICE constexpr LanePlace lane_place(ThreadPlace place, int lanes, std::int64_t round) {
+  const std::int64_t warp = place.index() / kWarp + round * (place.count() / kWarp);
+  const int thread = place.thread % kWarp;
+  return {warp * (kWarp / lanes) + thread / lanes, thread % lanes};
+}
+
+/// Rounds after which the last block is done: the same for all threads, so that warps stay whole.
+RECKON_HOST_DEVICE constexpr std::int64_t rounds_of(std::int64_t blocks, int lanes, std::int64_t threads) {
+  const std::int64_t a_round = threads / kWarp * (kWarp / lanes);
+  return (blocks + a_round - 1) / a_round;
+}
+
+/// The groups of one thread of a launch that decodes.
+template <class Format, bool Add, class Value>
+RECKON_HOST_DEVICE void decode_groups(const KernelTensor<Value>& tensor, ThreadPlace place) {
+  const std::int64_t groups = (tensor.elements + kGroup - 1) / kGroup;
+  for (std::int64_t group = place.index(); group < groups; group += place.count())
+    decode_group<Format, Add>(tensor, group);
+}
+
+/// Quantized tensors of one shape side by side: what the ranks of a reduction sent.
+struct QuantizedParts {
+  std::byte* first;
+  std::int64_t stride;  // bytes
+  int count;
+  bool add_first;  // sums[i] += ..., not = ...
+};
+
+/// sums[i] = (sums[i] +) the parts' decoded values in order, for one lane's groups of a block: `sums.values` are read
+/// and written by this lane alone.
+template <class Format>
+RECKON_HOST_DEVICE void lane_sum(const QuantizedParts& parts, KernelTensor<float> sums, std::int64_t block, int lane,
+                                 int lanes) {
+  for (int group = lane; group * kGroup < sums.block; group += lanes) {
+    const std::int64_t of_tensor = (block * sums.block) / kGroup + group;
+    if (of_tensor * kGroup >= sums.elements) return;
+    for (int part = 0; part < parts.count; ++part) {
+      sums.bytes = parts.first + part * parts.stride;
+      if (part == 0 && !parts.add_first) decode_group<Format, false>(sums, of_tensor);
+      else decode_group<Format, true>(sums, of_tensor);
+    }
   }
 }
 

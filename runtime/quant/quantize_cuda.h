@@ -24,4 +24,12 @@ void dequantize_cuda(const std::byte* bytes, Storage storage, Bf16Bits* values, 
 /// sums[i] += decoded value i.
 void dequantize_add_cuda(const std::byte* bytes, Storage storage, float* sums, std::int64_t elements, void* stream);
 
+/// A gradient reduction's middle in one pass: sums[i] = the parts' decoded values i in rank order in FP32, and `out` =
+/// the sums quantized again. Part r lies at parts + r * stride, aligned as `out` is; `out` may be one of them.
+void sum_and_quantize_cuda(const std::byte* parts, std::int64_t stride, int ranks, Storage storage, float* sums,
+                           std::int64_t elements, const QuantizeOptions& options, std::byte* out, void* stream);
+/// Gradient accumulation in place, in one pass: values[i] += stored value i, and `stored` = the values quantized again.
+void accumulate_cuda(std::byte* stored, Storage storage, float* values, std::int64_t elements,
+                     const QuantizeOptions& options, void* stream);
+
 }  // namespace reckon

@@ -29,5 +29,12 @@ void dequantize_cuda(const std::byte*, Storage, Bf16Bits*, std::int64_t, void*) 
 void dequantize_add_cuda(const std::byte*, Storage, float*, std::int64_t, void*) {
   throw_absent();
 }
+void sum_and_quantize_cuda(const std::byte*, std::int64_t, int, Storage, float*, std::int64_t, const QuantizeOptions&,
+                           std::byte*, void*) {
+  throw_absent();
+}
+void accumulate_cuda(std::byte*, Storage, float*, std::int64_t, const QuantizeOptions&, void*) {
+  throw_absent();
+}
 
 }  // namespace reckon
