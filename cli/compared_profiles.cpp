@@ -66,7 +66,11 @@ RunProfiles read_run(const fs::path& folder, const ConfigPaths& paths) {
 NamedProfiles read_profiles(const std::vector<std::string>& subjects, const ConfigPaths& paths) {
   NamedProfiles named;
   for (const std::string& subject : subjects) {
-    named.profiles.push_back(is_folder(subject) ? read_run(subject, paths).measured : read_profile(subject, paths));
+    RunProfiles run;
+    if (is_folder(subject)) run = read_run(subject, paths);
+    else run.measured = read_profile(subject, paths);
+    named.profiles.push_back(std::move(run.measured));
+    named.metrics.push_back(std::move(run.metrics));
     named.names.push_back(name_of_subject(subject, named.profiles.back()));
   }
   return named;

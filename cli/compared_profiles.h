@@ -27,6 +27,7 @@ RunProfiles read_run(const std::filesystem::path& folder, const ConfigPaths& pat
 struct NamedProfiles {
   std::vector<std::string> names;
   std::vector<StepProfile> profiles;
+  std::vector<std::vector<LoggedStep>> metrics;  // of folders; empty for profile files
 };
 NamedProfiles read_profiles(const std::vector<std::string>& subjects, const ConfigPaths& paths);
 

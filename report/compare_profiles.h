@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plan/step_profile.h"
+#include "report/compare_losses.h"
 
 namespace reckon {
 
@@ -42,6 +43,7 @@ struct ProfileComparison {
   std::vector<ComparisonRow> rows;
   std::vector<WorstRow> worst;  // by aspect
   std::vector<std::string> remarks;
+  std::optional<LossComparison> losses;  // of two runs
 };
 
 /// Compares against `measured`; `simulated` may be absent. Where nothing was measured, the last profile given stands

@@ -16,6 +16,18 @@ Json value_or_null(const std::optional<double>& number, Unit unit) {
   return *number;
 }
 
+Json losses_json(const LossComparison& losses) {
+  return {{"names", {losses.names.first, losses.names.second}},
+          {"steps", losses.steps},
+          {"values", {losses.first, losses.second}},
+          {"final_steps", losses.final_steps},
+          {"final", {losses.first_final, losses.second_final}},
+          {"final_difference", losses.final_difference()},
+          {"largest_difference", losses.largest_difference},
+          {"largest_at", losses.largest_at},
+          {"parts_at", losses.parts_at ? Json(*losses.parts_at) : Json(nullptr)}};
+}
+
 }  // namespace
 
 std::string comparison_json(const ProfileComparison& comparison) {
@@ -34,11 +46,12 @@ std::string comparison_json(const ProfileComparison& comparison) {
   Json worst = Json::object();
   for (const WorstRow& row : comparison.worst)
     worst[std::string(name_of(row.aspect))] = {{"quantity", row.quantity}, {"error", row.error}};
-  const Json document = {{"schema", "reckon.comparison/1"},
-                         {"rows", rows},
-                         {"worst", worst},
-                         {"columns", comparison.columns},
-                         {"remarks", comparison.remarks}};
+  Json document = {{"schema", "reckon.comparison/1"},
+                   {"rows", rows},
+                   {"worst", worst},
+                   {"columns", comparison.columns},
+                   {"remarks", comparison.remarks}};
+  if (comparison.losses) document["losses"] = losses_json(*comparison.losses);
   return document_text(document);
 }
 

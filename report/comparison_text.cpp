@@ -100,6 +100,7 @@ std::string comparison_text(const ProfileComparison& comparison, const TextStyle
       table.add(row, aspect == Aspect::total ? row.quantity : without_prefix(row.quantity));
     text += table.text(style);
   }
+  if (comparison.losses) text += losses_text(*comparison.losses) + "\n";
   for (const WorstRow& worst : comparison.worst)
     if (worst.error != 0) text += blame_line(worst);
   for (const std::string& remark : comparison.remarks) text += "note: " + remark + "\n";

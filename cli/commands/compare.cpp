@@ -58,8 +58,18 @@ ExitCode compare_run(const Request& options, const ConfigPaths& paths, const Out
   return judge(beyond, output);
 }
 
+/// What two runs logged; the same seed shows both the same text from the same weights.
+void add_losses(ProfileComparison& comparison, const NamedProfiles& named) {
+  comparison.losses = compare_losses({named.names[0], named.names[1]}, named.metrics[0], named.metrics[1]);
+  const std::uint64_t first = named.profiles[0].plan.train.seed, second = named.profiles[1].plan.train.seed;
+  if (comparison.losses && first != second)
+    comparison.remarks.push_back(
+        fmt::format("the runs have different seeds, {} and {}, so their losses are of different text", first, second));
+}
+
 ExitCode compare_two(const Request& options, const NamedProfiles& named, const Output& output) {
-  const ProfileComparison comparison = compare_profiles(named.profiles[0], std::nullopt, named.profiles[1]);
+  ProfileComparison comparison = compare_profiles(named.profiles[0], std::nullopt, named.profiles[1]);
+  add_losses(comparison, named);
   const auto beyond = rows_beyond(comparison, options.limits);
   if (!options.html.empty()) {
     Report report = simulated_report(named.profiles[0]);

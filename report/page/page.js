@@ -36,6 +36,7 @@ function stepSections(data) {
       blameChart(data, "memory", "What the error of the peak memory consists of", "the measured peak of its stage")),
     pair(roofline(data), trafficByLink(data)),
     pair(lossCurve(data), stepTimes(data)),
+    lossesOfTwo(data),
     comparisonTable(data),
     planSection(data),
     assumptionSection(data),

@@ -17,6 +17,28 @@ function lossCurve(data) {
   return section("Training", plural(data.metrics.length, "step") + "; the loss ends at " + figures(last.loss) + ".", chart);
 }
 
+// Two runs in one picture, and how far the second is off.
+function lossesOfTwo(data) {
+  const losses = data.comparison && data.comparison.losses;
+  if (!losses) return null;
+  const radius = losses.steps.length > 60 ? 0 : 2.5;
+  const line = (label, values, colour, more) => Object.assign({label, data: losses.steps.map((step, i) => ({x: step, y: values[i]})), borderColor: colour,
+    backgroundColor: colour, borderWidth: 1.6, pointRadius: radius}, more);
+  const percent = losses.steps.map((step, i) => 100 * (losses.values[1][i] / losses.values[0][i] - 1));
+  const chart = drawChart("losses of two runs by step", 300, "line", {datasets: [
+    line(losses.names[0], losses.values[0], COLOURS.predicted), line(losses.names[1], losses.values[1], COLOURS.measured),
+    line("difference, %", percent, COLOURS.limit, {yAxisID: "percent", borderDash: [4, 3], borderWidth: 1})]}, {
+    zoom: "x", interaction: {mode: "index", intersect: false},
+    scales: {x: axis("step", {type: "linear", ticks: {precision: 0}}), y: axis("loss"),
+      percent: axis("difference, %", {position: "right", grid: {drawOnChartArea: false}})},
+    tooltip: {callbacks: {title: items => items.length ? "step " + items[0].parsed.x : "", label: item => item.dataset.label + ": " + figures(item.parsed.y)}},
+  });
+  const parted = losses.parts_at === null ? "They are equal to the bit." : "They part at step " + losses.parts_at + " and are furthest apart at step " +
+    losses.largest_at + ", by " + figures(100 * losses.largest_difference) + " %.";
+  return section("Losses of the two runs", "Over the last " + plural(losses.final_steps, "step") + ": " + figures(losses.final[0]) + " and " + figures(losses.final[1]) +
+    ", " + figures(100 * losses.final_difference) + " %. " + parted, chart);
+}
+
 function stepTimes(data) {
   if (data.metrics.length < 2) return null;
   const predicted = data.profiles[0].step.seconds, time = timeUnit(Math.max(...data.metrics.map(row => row.seconds)));

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/run_command.h"
@@ -107,6 +108,30 @@ TEST_F(CompareFiles, HistoryTellsWhetherThePredictionGetsBetter) {
   EXPECT_EQ(history["runs"][1]["name"], "second");
   EXPECT_TRUE(history["better"]);
   EXPECT_EQ(run_command("reckon compare --history " + second).exit_code, 2) << "one run is no history";
+}
+
+TEST_F(CompareFiles, LossesOfTwoRunsStandSideBySide) {
+  const auto log = [](const std::string& run, const std::vector<double>& losses) {
+    std::ofstream file(run + "/metrics.jsonl");
+    for (std::size_t i = 0; i < losses.size(); ++i)
+      file << "{\"step\":" << i + 1 << ",\"loss\":" << losses[i]
+           << ",\"grad_norm\":1,\"learning_rate\":0.1,\"seconds\":1,\"tokens_per_second\":1,\"memory_peak_bytes\":1}\n";
+  };
+  const std::string first = make_run("first", "2"), second = make_run("second", "2");
+  log(first, {4, 2, 1});
+  log(second, {4, 3, 1.25});
+  const CommandResult result =
+      run_command("reckon compare " + first + " " + second + " --json --html " + folder.path() + "/losses.html");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto losses = nlohmann::json::parse(result.out)["losses"];
+  EXPECT_EQ(losses["names"], (std::vector<std::string>{"first", "second"}));
+  EXPECT_EQ(losses["parts_at"], 2);
+  EXPECT_EQ(losses["largest_at"], 2);
+  EXPECT_EQ(losses["largest_difference"], 0.5);
+  EXPECT_EQ(losses["final_difference"], 0.25);
+  const std::string text = run_command("reckon compare " + first + " " + second).out;
+  EXPECT_NE(text.find("the losses part at step 2; furthest at step 2: +50.0 %"), std::string::npos) << text;
+  EXPECT_TRUE(std::filesystem::exists(folder.path() + "/losses.html"));
 }
 
 TEST_F(CompareFiles, ProfilesAndPlansDoNotMix) {
