@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/checkpoint/checkpoint_manifest.h"
+#include "runtime/checkpoint/narrow_moments.h"
 #include "runtime/checkpoint/safetensors_file.h"
 #include "runtime/checkpoint/weight_source.h"
 
@@ -19,10 +20,12 @@ struct StoredPart {
   std::string parameter;
   std::vector<std::int64_t> whole_shape;
   TensorRegion region;
+  BlockPlace blocks = {};  // of its moments, where they are in 8 bits
 };
 
-/// Header of a rank's file: for every part one tensor "STATE/PARAMETER" a state, and under "PARAMETER" in the metadata
-/// the part's place. A second part of a parameter has the name "PARAMETER@1", and so on.
+/// Header of a rank's file: for every part one tensor "STATE/PARAMETER" a state (for moments in 8 bits two, see
+/// narrow_moments.h), and under "PARAMETER" in the metadata the part's place. A second part of a parameter has the name
+/// "PARAMETER@1", and so on.
 SafetensorsHeader rank_file_header(const std::vector<StoredPart>& parts, const std::vector<std::string>& states);
 
 class CheckpointReader final : public WeightSource {
@@ -42,6 +45,7 @@ class CheckpointReader final : public WeightSource {
   /// Throws ConfigError naming the file that was altered.
   void verify(std::size_t first = 0, std::size_t stride = 1) const;
 
+  /// Moments in 8 bits are read decoded, and with code_state and scale_state as they are: zeros where FP32 is stored.
   void read(const std::string& state, const std::string& name, const TensorRegion& region,
             std::span<float> into) const override;
 
@@ -50,7 +54,13 @@ class CheckpointReader final : public WeightSource {
     const SafetensorsFile* file;
     const StoredTensor* tensor;
     std::vector<TensorRun> runs;
+    BlockPlace blocks;
+    const StoredTensor* scales;  // null without blocks
   };
+  enum class Aspect { value, code, scale };
+  /// Elements of a stored part from `first` on.
+  static void read_part(const Place& place, std::string_view state, Aspect aspect, std::int64_t first,
+                        std::span<float> into);
   void add_file(const std::string& name);
   void add_tensor(const SafetensorsFile& file, const StoredTensor& tensor);
 

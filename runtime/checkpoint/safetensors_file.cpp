@@ -35,6 +35,10 @@ void convert(const std::vector<char>& bytes, std::string_view type, std::span<fl
   else if (type == "BF16")
     convert<std::uint16_t>(bytes, into, [](std::uint32_t bits) { return std::bit_cast<float>(bits << 16); });
   else if (type == "F16") convert<std::uint16_t>(bytes, into, from_half);
+  else if (type == "U8") convert<std::uint8_t>(bytes, into, [](std::uint8_t code) { return static_cast<float>(code); });
+  else if (type == "I8")
+    convert<std::uint8_t>(bytes, into,
+                          [](std::uint8_t bits) { return static_cast<float>(std::bit_cast<std::int8_t>(bits)); });
   else
     convert<std::uint64_t>(bytes, into,
                            [](std::uint64_t bits) { return static_cast<float>(std::bit_cast<double>(bits)); });
@@ -47,7 +51,7 @@ bool is_floating_type(std::string_view type) {
 }
 
 void SafetensorsFile::read(const StoredTensor& tensor, std::int64_t first, std::span<float> into) const {
-  if (!is_floating_type(tensor.type))
+  if (!is_floating_type(tensor.type) && tensor.type != "I8" && tensor.type != "U8")
     throw ConfigError(
         {{fmt::format("tensor {} is of type {}; weights are F64, F32, F16 or BF16", tensor.name, tensor.type),
           file_.name(),

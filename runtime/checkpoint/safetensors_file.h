@@ -18,7 +18,8 @@ class SafetensorsFile {
   const SafetensorsHeader& header() const { return header_; }
   const std::string& name() const { return file_.name(); }
 
-  /// Elements of `tensor` from `first` on as FP32. Throws ConfigError when its type is not F64, F32, F16 or BF16.
+  /// Elements of `tensor` from `first` on as FP32. Throws ConfigError when its type is not F64, F32, F16, BF16, I8 or
+  /// U8.
   void read(const StoredTensor& tensor, std::int64_t first, std::span<float> into) const;
 
  private:
@@ -26,7 +27,7 @@ class SafetensorsFile {
   SafetensorsHeader header_;
 };
 
-/// Whether read() takes tensors of this type.
+/// Whether tensors of this type hold weights.
 bool is_floating_type(std::string_view type);
 
 }  // namespace reckon

@@ -27,13 +27,14 @@ void SafetensorsWriter::append(std::span<const float> values) {
   const StoredTensor& tensor = header_.tensors.at(tensor_);
   written_ += static_cast<std::int64_t>(values.size());
   if (written_ > tensor.elements()) throw std::logic_error("more values than " + tensor.name + " has elements");
-  const bool is_bfloat16 = tensor.type == "BF16";
-  if (!is_bfloat16 && std::endian::native == std::endian::little) {
+  const bool is_bfloat16 = tensor.type == "BF16", is_byte = type_bytes(tensor.type) == 1;
+  if (!is_bfloat16 && !is_byte && std::endian::native == std::endian::little) {
     file_.append({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
   } else {
     bytes_.clear();
     for (const float value : values)
-      if (is_bfloat16) append_little_endian(bytes_, to_bfloat16(value));
+      if (is_byte) bytes_.push_back(static_cast<char>(static_cast<int>(value)));
+      else if (is_bfloat16) append_little_endian(bytes_, to_bfloat16(value));
       else append_little_endian(bytes_, std::bit_cast<std::uint32_t>(value));
     file_.append(bytes_);
   }

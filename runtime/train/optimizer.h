@@ -10,7 +10,9 @@
 
 #include "plan/optimizer_states.h"
 #include "plan/plan.h"
+#include "runtime/checkpoint/narrow_moments.h"
 #include "runtime/train/group_calls.h"
+#include "runtime/train/narrow_moment_blocks.h"
 #include "runtime/train/parameter_store.h"
 #include "runtime/train/rank_groups.h"
 
@@ -38,10 +40,15 @@ class Optimizer {
   /// Ranges of the flat buffer whose states this rank keeps; and the part that it alone of all ranks counts.
   std::vector<FlatRange> kept_ranges() const;
   std::vector<FlatRange> counted_ranges() const;
-  /// Values of `name` from `first` on, inside one kept range. A new "weight" is also this rank's weight to compute
-  /// with.
+  /// How the moments of element `first` are stored: the block in which it lies where they are in 8 bits.
+  BlockPlace moment_blocks(std::int64_t first) const;
+  /// Values of `name` from `first` on, inside one kept range and one tensor; codes where moments are in 8 bits. A new
+  /// "weight" is also this rank's weight to compute with.
   void read_state(const std::string& name, std::int64_t first, std::span<float> into) const;
   void write_state(const std::string& name, std::int64_t first, std::span<const float> from);
+  /// Moments in 8 bits: scales of the blocks that `count` elements touch; new ones, of which all other were never set.
+  std::vector<float> read_scales(const std::string& name, std::int64_t first, std::int64_t count) const;
+  void write_narrow(const std::string& name, std::int64_t first, const ReadMoments& from);
   /// Every rank gets the weights that others update. All ranks call it together.
   void gather_weights();
 
@@ -69,9 +76,11 @@ class Optimizer {
   void make_states(const Plan& plan);
   at::Tensor weights_of(const Piece& piece) const;
   void update(const Run& run, std::int64_t step, double rate, float gradient_scale, const at::Tensor& piece_gradient);
-  /// Element `first` of the flat buffer in one of the states.
+  /// Element `first` of the flat buffer in one of the states in FP32.
   float* state(const std::string& name, std::int64_t first) const;
   const Piece& piece_of(std::int64_t first) const;
+  const Run& run_of(std::int64_t first) const;
+  const Moment& moment(const std::string& name) const { return name == "first_moment" ? first_ : second_; }
 
   const OptimizerSpec spec_;
   const std::uint64_t seed_;

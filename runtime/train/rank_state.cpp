@@ -4,6 +4,7 @@
 #include <map>
 
 #include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/checkpoint/narrow_moments.h"
 #include "runtime/checkpoint/safetensors_writer.h"
 
 namespace reckon {
@@ -58,36 +59,73 @@ FileSeal write_rank_state(const std::filesystem::path& file, const ParameterLayo
   std::erase_if(parts, [](const FlatPart& part) { return part.region.count == 0; });
   std::vector<StoredPart> stored;
   for (const FlatPart& part : parts)
-    stored.push_back({part.parameter->whole.name, part.parameter->whole.shape, part.region});
+    stored.push_back(
+        {part.parameter->whole.name, part.parameter->whole.shape, part.region, optimizer.moment_blocks(part.place)});
   const std::vector<std::string> states = optimizer.state_names();
   SafetensorsWriter writer(file, rank_file_header(stored, states));
   std::vector<float> values;
   for (const std::string& state : states)
-    for (const FlatPart& part : parts)
+    for (const FlatPart& part : parts) {
       for (std::int64_t done = 0; done < part.region.count; done += kChunk) {
         values.resize(static_cast<std::size_t>(std::min(kChunk, part.region.count - done)));
         optimizer.read_state(state, part.place + done, values);
         writer.append(values);
       }
+      if (state != "weight" && optimizer.moment_blocks(part.place).block > 0)
+        writer.append(optimizer.read_scales(state, part.place, part.region.count));
+    }
   return writer.finish();
 }
 
+namespace {
+
+/// A state of one part, chunk by chunk.
+class PartReader {
+ public:
+  PartReader(const WeightSource& source, Optimizer& optimizer) : source_(source), optimizer_(optimizer) {}
+
+  void read(const std::string& state, const FlatPart& part) {
+    const bool narrow = state != "weight" && optimizer_.moment_blocks(part.place).block > 0;
+    const std::string& name = part.parameter->whole.name;
+    for (std::int64_t done = 0; done < part.region.count; done += kChunk) {
+      TensorRegion chunk = part.region;
+      chunk.first += done;
+      chunk.count = std::min(kChunk, part.region.count - done);
+      fill(values_, state, name, chunk);
+      if (narrow) {
+        fill(codes_, code_state(state), name, chunk);
+        fill(scales_, scale_state(state), name, chunk);
+      }
+      write(state, part.place + done, narrow);
+    }
+    if (part.padding == 0) return;
+    for (std::vector<float>* numbers : {&values_, &codes_, &scales_})
+      numbers->assign(static_cast<std::size_t>(part.padding), 0.0f);
+    write(state, part.place + part.region.count, narrow);
+  }
+
+ private:
+  void fill(std::vector<float>& numbers, const std::string& state, const std::string& name, const TensorRegion& chunk) {
+    numbers.resize(static_cast<std::size_t>(chunk.count));
+    source_.read(state, name, chunk, numbers);
+  }
+  void write(const std::string& state, std::int64_t place, bool narrow) {
+    if (narrow) optimizer_.write_narrow(state, place, {values_, codes_, scales_});
+    else optimizer_.write_state(state, place, values_);
+  }
+
+  const WeightSource& source_;
+  Optimizer& optimizer_;
+  std::vector<float> values_, codes_, scales_;
+};
+
+}  // namespace
+
 void read_rank_state(const WeightSource& source, const ParameterLayout& layout, const std::vector<std::string>& states,
                      Optimizer& optimizer) {
-  std::vector<float> values;
+  PartReader reader(source, optimizer);
   for (const FlatPart& part : flat_parts(layout, optimizer.kept_ranges()))
-    for (const std::string& state : states) {
-      for (std::int64_t done = 0; done < part.region.count; done += kChunk) {
-        TensorRegion chunk = part.region;
-        chunk.first += done;
-        chunk.count = std::min(kChunk, part.region.count - done);
-        values.resize(static_cast<std::size_t>(chunk.count));
-        source.read(state, part.parameter->whole.name, chunk, values);
-        optimizer.write_state(state, part.place + done, values);
-      }
-      values.assign(static_cast<std::size_t>(part.padding), 0.0f);
-      if (part.padding > 0) optimizer.write_state(state, part.place + part.region.count, values);
-    }
+    for (const std::string& state : states) reader.read(state, part);
 }
 
 }  // namespace reckon

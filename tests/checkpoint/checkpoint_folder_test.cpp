@@ -45,6 +45,45 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
+/// "v" (6) in two parts: elements 0 to 2 in FP32, 3 to 5 in codes; their blocks of two began one element before.
+fs::path save_narrow(const fs::path& checkpoints, const std::string& scale_type = "F32") {
+  begin_checkpoint(checkpoints, 7);
+  const fs::path unfinished = unfinished_checkpoint(checkpoints, 7);
+  SafetensorsHeader header =
+      rank_file_header({{"v", {6}, {1, 0, 0, 6, 1, 0, 3}}, {"v", {6}, {1, 0, 0, 6, 1, 3, 3}, {2, 1}}},
+                       {"first_moment", "second_moment"});
+  for (StoredTensor& tensor : header.tensors)
+    if (tensor.name.starts_with("first_moment_scale")) tensor.type = scale_type;
+  SafetensorsWriter writer(unfinished / rank_file(0), header);
+  for (const std::vector<float>& values : std::vector<std::vector<float>>{
+           {0.5f, 1.5f, 2.5f}, {-127, 3, 4}, {0.25f, 0.5f}, {9, 16, 25}, {255, 1, 2}, {1, 0.5f}})
+    writer.append(values);
+  CheckpointManifest manifest{7, 5, 1, {"first_moment", "second_moment"}, {{rank_file(0), writer.finish()}}};
+  finish_checkpoint(checkpoints, manifest, 2);
+  return checkpoints;
+}
+
+TEST(Checkpoint, MomentsInEightBitsAreReadAsNumbersCodesAndScales) {
+  const TemporaryFolder run;
+  const CheckpointReader reader(find_checkpoint(save_narrow(run.path() / "checkpoints").parent_path()));
+  const auto read = [&](const std::string& state) {
+    std::vector<float> values(5);
+    reader.read(state, "v", {1, 0, 0, 6, 1, 1, 5}, values);
+    return values;
+  };
+  using Values = std::vector<float>;
+  EXPECT_EQ(read("first_moment"), (Values{1.5f, 2.5f, -127 * 0.25f, 3 * 0.5f, 4 * 0.5f}));
+  EXPECT_EQ(read("first_moment_code"), (Values{0, 0, -127, 3, 4}));
+  EXPECT_EQ(read("first_moment_scale"), (Values{0, 0, 0.25f, 0.5f, 0.5f}));
+  EXPECT_EQ(read("second_moment"), (Values{16, 25, 255 * 255, 0.25f, 1}));  // roots under 1 and 0.5
+}
+
+TEST(Checkpoint, CodesWithoutSoundScalesAreRefused) {
+  const TemporaryFolder run;
+  EXPECT_THROW(CheckpointReader(find_checkpoint(save_narrow(run.path() / "checkpoints", "BF16").parent_path())),
+               ConfigError);
+}
+
 TEST(Checkpoint, IsReadBackHoweverItIsCut) {
   const TemporaryFolder run;
   save(run.path() / "checkpoints", 50);

@@ -2,13 +2,16 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <string>
 
 #include "plan/errors.h"
+#include "plan/optimizer_states.h"
 #include "runtime/checkpoint/check_checkpoint.h"
 #include "runtime/checkpoint/checkpoint_folder.h"
+#include "runtime/checkpoint/safetensors_file.h"
 #include "runtime/train/checkpointing.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/small_plan.h"
@@ -133,6 +136,115 @@ TEST_P(Resume, OnAnotherPlanHasTheSameWeightsAndStates) {
 
 INSTANTIATE_TEST_SUITE_P(Plans, Resume, ::testing::ValuesIn(kDegrees),
                          [](const auto& instance) { return instance.param.name; });
+
+/// Large enough for moments in 8 bits: tables of 300 x 32, FFN matrices of 32 x 160.
+Plan narrow_plan_of(const Degrees& d) {
+  Plan plan = plan_of(d);
+  plan.model.hidden = 32;
+  plan.model.head_dim = 8;
+  plan.model.ffn_hidden = 160;
+  plan.model.vocabulary = 300;
+  plan.batch.global_batch = batch_that_divides(d.data);
+  plan.gradients.bucket = Bytes(100'000);
+  plan.optimizer.states = NumberFormat::int8;
+  return plan;
+}
+
+class ResumeNarrow : public ::testing::TestWithParam<Degrees> {};
+
+TEST_P(ResumeNarrow, ContinuesToTheBitOnTheSamePlan) {
+  const TemporaryFolder folder;
+  const Plan plan = narrow_plan_of(GetParam());
+  const std::vector<double> undisturbed = train(plan, {}, 6);
+  std::vector<double> curve = train(plan, {}, 3, folder.path());
+  const std::vector<double> rest = train(plan, folder.path(), 6);
+  curve.insert(curve.end(), rest.begin(), rest.end());
+  EXPECT_EQ(curve, undisturbed);
+}
+
+/// ||a - b|| / ||b|| over the states whose names begin so.
+double relative_error(const std::map<std::string, std::vector<float>>& a,
+                      const std::map<std::string, std::vector<float>>& b, const std::string& state) {
+  double difference = 0, norm = 0;
+  for (const auto& [name, values] : b) {
+    if (!name.starts_with(state)) continue;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double wanted = static_cast<double>(values[i]);
+      difference += std::pow(static_cast<double>(a.at(name)[i]) - wanted, 2);
+      norm += wanted * wanted;
+    }
+  }
+  return std::sqrt(difference / norm);
+}
+
+// Where blocks are cut anew their codes are rounded to at most the largest of two or three scales: half a step of 1/127
+// of the largest element, which is about three times a typical one, so 1 % of it; roots double their error when
+// squared.
+TEST_P(ResumeNarrow, OnAnotherPlanHasTheSameWeightsAndMomentsWithinARounding) {
+  const TemporaryFolder first, second;
+  Plan alone = narrow_plan_of({"one"}), plan = narrow_plan_of(GetParam());
+  alone.batch.global_batch = plan.batch.global_batch;
+  alone.precision.compute = alone.activations.stored = GetParam().compute;
+  train(alone, {}, 3, first.path());
+  train(plan, first.path(), 3, second.path());
+  const auto before = content(first.path()), after = content(second.path());
+  EXPECT_EQ(relative_error(after, before, "weight/"), 0);
+  EXPECT_LT(relative_error(after, before, "first_moment/"), 0.015);
+  EXPECT_LT(relative_error(after, before, "second_moment/"), 0.03);
+}
+
+INSTANTIATE_TEST_SUITE_P(Plans, ResumeNarrow, ::testing::ValuesIn(kDegrees),
+                         [](const auto& instance) { return instance.param.name; });
+
+// Pipeline stages and chunks hold whole tensors, so that their blocks begin where they did; FP32 holds any code.
+TEST(Checkpointing, NarrowMomentsMoveExactlyWhereBlocksBeginAlike) {
+  const TemporaryFolder start;
+  const Plan plan = narrow_plan_of({"one"});
+  train(plan, {}, 2, start.path());
+  const auto expected = content(start.path());
+  std::vector<Plan> others;
+  for (const Degrees& degrees : {Degrees{"a", 1, 1, 2}, {"b", 1, 1, 2, 2}, {"c", 2, 1, 2}, {"d", 2}})
+    others.push_back(narrow_plan_of(degrees));
+  others.push_back(plan);
+  others.back().optimizer.states = NumberFormat::fp32;
+  for (const Plan& other : others) {
+    const TemporaryFolder next;
+    train(other, start.path(), 2, next.path());
+    EXPECT_EQ(content(next.path()), expected) << other.parallel.pipeline << " stages, data " << other.parallel.data;
+  }
+}
+
+TEST(Checkpointing, Fp32MomentsAreRoundedIntoEightBits) {
+  const TemporaryFolder wide, narrow;
+  Plan plan = narrow_plan_of({"one"});
+  plan.optimizer.states = NumberFormat::fp32;
+  train(plan, {}, 2, wide.path());
+  plan.optimizer.states = NumberFormat::int8;
+  train(plan, wide.path(), 2, narrow.path());
+  const auto before = content(wide.path()), after = content(narrow.path());
+  EXPECT_EQ(relative_error(after, before, "weight/"), 0);
+  const double error = relative_error(after, before, "first_moment/");
+  EXPECT_GT(error, 0);
+  EXPECT_LT(error, 0.015);
+}
+
+// A byte for each moment and an FP32 scale for every 128, FP32 weights.
+TEST(Checkpointing, NarrowMomentsTakeAByteEachOnTheDisk) {
+  const TemporaryFolder run;
+  const Plan plan = narrow_plan_of({"one"});
+  train(plan, {}, 1, run.path());
+  const ParameterLayout layout = parameter_layout(plan, {});
+  std::int64_t expected = 4 * layout.elements + moment_bytes(plan, layout).value;
+  const fs::path file = find_checkpoint(run.path()) / rank_file(0);
+  const SafetensorsFile stored(file);
+  std::int64_t found = 0, shared = 0;
+  for (const StoredTensor& tensor : stored.header().tensors) {
+    found += tensor.end - tensor.begin;
+    shared += tensor.name.find("_scale/") != std::string::npos;  // a block of two tensors has its scale in both
+  }
+  EXPECT_GE(found, expected);
+  EXPECT_LE(found, expected + 4 * shared);
+}
 
 TEST(Checkpointing, MovesFromAnyPlanToAnyOther) {
   const std::vector<Degrees> places = {

@@ -89,8 +89,6 @@ void require_executable(const Plan& plan) {
   refuse.add_if(plan.optimizer.states != NumberFormat::fp32 && plan.optimizer.states != NumberFormat::int8,
                 "optimizer.states",
                 fmt::format("the runtime keeps fp32 or int8 optimizer states, not {}", name_of(plan.optimizer.states)));
-  refuse.add_if(plan.train.checkpoint_every > 0 && plan.optimizer.states == NumberFormat::int8,
-                "train.checkpoint_every", "moments in 8 bits (optimizer.states int8) cannot be saved yet; use 0");
   refuse.add_if(plan.train.tokenizer != "bytes" && plan.train.data.empty(), "train.tokenizer",
                 "without train.data there is no text to cut into tokens; name some, or leave the tokenizer out");
   refuse.throw_if_any();
