@@ -71,6 +71,7 @@ class SequenceBuilder {
     const bool gpipe = parallel.schedule == ScheduleKind::gpipe;
     const int steady = parallel.schedule == ScheduleKind::interleaved ? 4 * stages : stages + 2;
     const int walked = gpipe ? all : std::min(all, steady);
+    reserve(walked);
     for (const Action& action : pipeline_actions(parallel.schedule, stages, static_cast<int>(stage_),
                                                  static_cast<int>(parallel.chunks), walked)) {
       if (action.kind == ActionKind::forward) forward(action);
@@ -85,6 +86,15 @@ class SequenceBuilder {
     std::vector<FlatMap<int>> sections;
     int tokens = -1;
   };
+
+  /// Room for `micro_batches` through every chunk: events, and about ten allocations around each section.
+  void reserve(int micro_batches) {
+    std::size_t events = 16;
+    for (const auto& sections : chunks_)
+      for (const SectionEvents* section : sections) events += section->forward.size() + section->backward.size() + 10;
+    sequence_.reserve(events * static_cast<std::size_t>(micro_batches));
+    sizes_.reserve(sequence_.capacity() / 2);
+  }
 
   int allocate(Bytes bytes, MemoryCategory category) {
     if (bytes.value <= 0) return -1;

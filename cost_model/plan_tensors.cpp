@@ -43,9 +43,7 @@ Plan undivided(Plan plan) {
 
 std::vector<std::pair<Section, const char*>> sections_of(const ModelSpec& model) {
   std::vector<std::pair<Section, const char*>> sections = {{Section::embedding, "embedding"}, {Section::head, "head"}};
-  bool dense = false;
-  for (std::int64_t layer = 0; layer < model.layers; ++layer) dense = dense || !model.layer_is_moe(layer);
-  if (dense) sections.emplace_back(Section::dense_layer, "a layer");
+  if (has_section(model, Section::dense_layer)) sections.emplace_back(Section::dense_layer, "a layer");
   if (model.is_moe()) sections.emplace_back(Section::moe_layer, "a layer with experts");
   return sections;
 }

@@ -3,7 +3,7 @@
 
 #include "cost_model/score_cells.h"
 #include "plan/errors.h"
-#include "plan/pipeline_schedule.h"
+#include "plan/stage_sections.h"
 
 namespace reckon {
 
@@ -36,11 +36,8 @@ void set_recompute(Plan& plan, const std::string& cell) {
       }
     }
   }
-  const std::vector<std::int64_t> by_virtual_stage = layers_per_virtual_stage(plan);
   for (std::int64_t stage = 0; stage < plan.parallel.pipeline; ++stage) {
-    std::int64_t all = 0;
-    for (std::int64_t v = stage; v < plan.virtual_stages(); v += plan.parallel.pipeline)
-      all += by_virtual_stage[static_cast<std::size_t>(v)];
+    const std::int64_t all = stage_layers(plan, stage);
     activations.recompute_layers.push_back(layers ? std::min(*layers, all) : all);
   }
 }

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "plan/choices.h"
+#include "plan/stage_sections.h"
 
 namespace reckon {
 
@@ -25,9 +26,7 @@ std::string agoq_classes() {
 }
 
 std::int64_t dense_width(const ModelSpec& model) {
-  for (std::int64_t layer = 0; layer < model.layers; ++layer)
-    if (!model.layer_is_moe(layer)) return model.ffn_hidden;
-  return 0;
+  return has_section(model, Section::dense_layer) ? model.ffn_hidden : 0;
 }
 
 bool divides(std::int64_t divisor, std::int64_t number) {
