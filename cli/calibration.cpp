@@ -107,6 +107,7 @@ std::string unmeasured_hardware() {
 }
 
 /// One word for the shapes of all ops of a plan (FNV-1a), by which a hardware file remembers that it measured them.
+/// Other documents of the same source need no new measurement: attention's cost is carried over to their pairs.
 std::string shapes_of(const Plan& plan) {
   std::uint64_t hash = 14695981039346656037u;
   const auto add = [&hash](std::string_view text) {
@@ -114,8 +115,10 @@ std::string shapes_of(const Plan& plan) {
   };
   const AttentionWork work = planned_attention_work(plan);
   for (const Section section : {Section::embedding, Section::dense_layer, Section::head})
-    for (const Op& op : section_ops(plan, section, work).ops) add(fmt::format("{} {};", op.name, shape_key(op)));
-  add(fmt::format("{} {}", name_of(plan.precision.compute), plan.world_size()));
+    for (const Op& op : section_ops(plan, section, work).ops)
+      add(fmt::format("{} {};", op.name, op.kind == OpKind::attention ? attention_key(op.attention) : shape_key(op)));
+  add(fmt::format("{} {} {} {}", name_of(plan.precision.compute), plan.world_size(), plan.documents.source,
+                  static_cast<int>(plan.documents.attention)));
   return fmt::format("{:016x}", hash);
 }
 

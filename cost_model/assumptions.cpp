@@ -75,10 +75,12 @@ std::vector<std::string> assumptions(const Plan& plan, const OpTimes& times, con
   if (plan.documents.source == "single") {
     texts.push_back("every row is one document");
   } else {
+    const PricedSteps steps = priced_steps(plan);
     texts.push_back(
-        fmt::format("attention is that of documents '{}' packed into rows, mean of the first steps; all "
-                    "replicas wait for the heaviest, {:.3f} of the mean",
-                    plan.documents.source, documents.replica_imbalance));
+        fmt::format("attention is that of documents '{}' packed into the rows of steps {} to {}, {} of {} that a run "
+                    "times; all replicas wait for the heaviest, {:.3f} of the mean",
+                    plan.documents.source, steps.first + 1, steps.first + steps.count,
+                    steps.is_sample ? "a sample" : "all", plan.train.steps - steps.first, documents.replica_imbalance));
   }
   return texts;
 }

@@ -8,7 +8,6 @@
 #include "cost_model/state_cost.h"
 #include "plan/core_sharing.h"
 #include "plan/rank_grid.h"
-#include "plan/step_documents.h"
 
 namespace reckon {
 
@@ -109,7 +108,13 @@ SectionTimes section_op_times(const Plan& plan, const GroupLayouts& layouts, OpL
 }
 
 OpTimes estimate_op_times(const Plan& plan) {
-  return estimate_op_times(plan, planned_attention_work(plan));
+  return estimate_op_times(plan, planned_documents(plan));
+}
+
+OpTimes estimate_op_times(const Plan& plan, const DocumentWork& documents) {
+  OpTimes times = estimate_op_times(plan, slowest_attention(documents));
+  times.ring = documents.ring;
+  return times;
 }
 
 OpTimes estimate_op_times(const Plan& plan, const AttentionWork& work) {

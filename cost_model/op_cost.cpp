@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
 
 #include "cost_model/gemm_cost.h"
 #include "plan/core_sharing.h"
@@ -83,6 +86,32 @@ const OpSample* sample_of(const Plan& plan, const Op& op) {
   return other;
 }
 
+/// Pairs that a pass over `shape` takes as long as, see kExtraKeysPerQuery.
+double priced_pairs(double pairs, std::int64_t queries, bool cpu) {
+  return pairs + (cpu ? kExtraKeysPerQueryOnCpu : kExtraKeysPerQuery) * static_cast<double>(queries);
+}
+
+/// Attention over the same queries and heads that was measured with the number of pairs nearest to the op's, carried
+/// over to these: other documents.
+std::optional<OpSample> attention_sample(const Plan& plan, const Op& op) {
+  const AttentionShape& shape = op.attention;
+  const std::string like = attention_key(shape) + " ", key = measured_shape(op, ranks_at_once(plan)),
+                    ranks = key.substr(shape_key(op).size());
+  const auto priced = [&](double pairs) { return priced_pairs(pairs, shape.queries, plan.hardware.device.is_cpu); };
+  std::optional<OpSample> nearest;
+  double least = std::numeric_limits<double>::infinity(), factor = 1;
+  for (const OpSample& sample : plan.hardware.time.op_samples) {
+    if (sample.op != op.name || sample.format != plan.precision.compute) continue;
+    if (!sample.shape.starts_with(like) || !sample.shape.ends_with(ranks)) continue;
+    const std::optional<double> pairs = pairs_of_key(sample.shape);
+    if (!pairs || *pairs <= 0) continue;
+    const double ratio = priced(shape.pairs) / priced(*pairs), distance = std::abs(std::log(ratio));
+    if (distance < least) nearest = sample, least = distance, factor = ratio;
+  }
+  if (nearest) nearest->forward *= factor, nearest->backward *= factor;
+  return nearest;
+}
+
 void time_gemm(const Plan& plan, const Op& op, OpTime& time) {
   time.provenance = Provenance::datasheet;
   time.forward = gemm_seconds(plan, op, Pass::forward, time);
@@ -138,7 +167,9 @@ GroupLayouts::GroupLayouts(const Plan& plan) {
 
 OpTime op_time(const Plan& plan, const GroupLayouts& layouts, const Op& op) {
   OpTime time;
-  if (const OpSample* sample = sample_of(plan, op)) {
+  const std::optional<OpSample> attention =
+      op.kind == OpKind::attention && op.attention.pairs > 0 ? attention_sample(plan, op) : std::nullopt;
+  if (const OpSample* sample = attention ? &*attention : sample_of(plan, op)) {
     const bool weights = op.kind == OpKind::gemm;
     time.forward = sample->forward;
     time.input_gradient = weights ? sample->backward * 0.5 : sample->backward;
@@ -160,7 +191,7 @@ CostEstimate attention_cost(const HardwareSpec& hardware, const AttentionShape& 
   const OpFit& fit = backward ? hardware.time.attention_backward : hardware.time.attention_forward;
   const bool cpu = hardware.device.is_cpu;
   AttentionShape worked = shape;
-  worked.pairs += (cpu ? kExtraKeysPerQueryOnCpu : kExtraKeysPerQuery) * static_cast<double>(shape.queries);
+  worked.pairs = priced_pairs(shape.pairs, shape.queries, cpu);
   const double flops = worked.forward_flops() * (backward ? kBackwardFlops : 1.0);
   const double loss =
       cpu ? 1.0

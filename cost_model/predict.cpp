@@ -17,14 +17,14 @@ namespace reckon {
 
 namespace {
 
-StepSummary step_summary(const Plan& plan, const StepTime& time, const AttentionWork& work, double real_token_share) {
+StepSummary step_summary(const Plan& plan, const StepTime& time, const AttentionWork& work, double useful_tokens) {
   StepSummary step;
   step.seconds = time.total;
   const double factor = interval_factor(step_time_deviation(plan, time.components));
   step.interval_low = time.total * (1.0 / factor);
   step.interval_high = time.total * factor;
   step.tokens = plan.batch.global_batch * plan.batch.sequence_length;
-  step.useful_tokens = std::llround(static_cast<double>(step.tokens) * real_token_share);
+  step.useful_tokens = std::llround(useful_tokens);
   const auto devices = static_cast<double>(plan.world_size());
   step.tokens_per_second_per_device = static_cast<double>(step.tokens) / (time.total.value * devices);
   step.useful_tokens_per_second_per_device = static_cast<double>(step.useful_tokens) / (time.total.value * devices);
@@ -49,9 +49,9 @@ StepProfile predict(const Plan& resolved) {
   const DocumentWork documents = planned_documents(resolved);
   const AttentionWork work = slowest_attention(documents);
   profile.packing = documents.packing;
-  const OpTimes times = estimate_op_times(resolved, work);
+  const OpTimes times = estimate_op_times(resolved, documents);
   const StepTime time = step_time(resolved, times);
-  profile.step = step_summary(resolved, time, work, documents.packing.real_token_share);
+  profile.step = step_summary(resolved, time, work, documents.useful_tokens);
   profile.time = time.components;
   profile.traffic = step_traffic(resolved, times);
   profile.stages = predict_memory(resolved, work);

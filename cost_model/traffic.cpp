@@ -34,17 +34,25 @@ class StageTraffic {
       for (const SectionRun& run : runs_of(sections)) add_section(run);
     add_states();
     add_messages();
+    for (const StateTraffic& sent : ring_traffic(plan_, times_.ring, forward_attention_, backward_attention_))
+      add(sent);
     return std::move(traffic_);
   }
 
  private:
   void add(const CollectiveCall& call, double times) {
     const std::int64_t ranks = grid_.size(call.group);
+    if (call.group == Group::ring) return;  // counted rank by rank
     if (ranks <= 1 || call.bytes.value <= 0 || times <= 0.0) return;
     Amount& amount = traffic_[{std::string(name_of(call.group)), std::string(name_of(call.collective)),
                                std::string(name_of(call.fp32 ? NumberFormat::fp32 : tensor_format(plan_)))}];
     amount.calls += times * call.calls;
     amount.bytes += times * call.calls * bytes_sent_per_rank(call.collective, call.bytes, static_cast<int>(ranks));
+  }
+  void add(const StateTraffic& sent) {
+    Amount& amount = traffic_[{std::string(name_of(sent.group)), std::string(name_of(sent.collective)), sent.dtype}];
+    amount.calls += static_cast<double>(sent.calls);
+    amount.bytes += sent.bytes_sent;
   }
   void add(const std::vector<CollectiveCall>& calls, double times) {
     for (const CollectiveCall& call : calls) add(call, times);
@@ -55,21 +63,23 @@ class StageTraffic {
     const double times = static_cast<double>(run.count * plan_.micro_batches());
     const OpList& list = times_.of(run.section.kind).list;
     for (const Op& op : list.ops) {
-      add(op.forward_collectives, times);
+      add_forward(op, run.count);
       add(op.backward_collectives, times);
+      if (op.kind == OpKind::attention) backward_attention_ += run.count;
     }
     if (run.section.recomputed)
       for (const int op :
            kept_tensors(plan_, list, plan_.activations.recompute, static_cast<int>(stage_)).recomputed_ops)
-        add(list.ops[static_cast<std::size_t>(op)].forward_collectives, times);
+        add_forward(list.ops[static_cast<std::size_t>(op)], run.count);
+  }
+
+  void add_forward(const Op& op, std::int64_t sections) {
+    add(op.forward_collectives, static_cast<double>(sections * plan_.micro_batches()));
+    if (op.kind == OpKind::attention) forward_attention_ += sections;
   }
 
   void add_states() {
-    for (const StateTraffic& sent : state_traffic(plan_, stage_)) {
-      Amount& amount = traffic_[{std::string(name_of(sent.group)), std::string(name_of(sent.collective)), sent.dtype}];
-      amount.calls += static_cast<double>(sent.calls);
-      amount.bytes += sent.bytes_sent;
-    }
+    for (const StateTraffic& sent : state_traffic(plan_, stage_)) add(sent);
   }
 
   /// Outputs to the next virtual stage, input gradients to the previous one.
@@ -86,6 +96,7 @@ class StageTraffic {
   const OpTimes& times_;
   RankGrid grid_;
   std::int64_t stage_;
+  std::int64_t forward_attention_ = 0, backward_attention_ = 0;  // passes through attention layers of one micro-batch
   Traffic traffic_;
 };
 

@@ -88,7 +88,9 @@ CollectiveCall row_by_row(const OpListBuilder& builder, Bytes sent) {
   return {Collective::all_to_all, Group::ulysses, Bytes(sent.value / rows), static_cast<int>(rows)};
 }
 
-/// All-to-all from [T, heads] to [uT, heads/u]. KV heads are replicated where the group has more ranks than KV heads.
+/// All-to-all from [T, heads] to [uT, heads/u]. KV heads are replicated where the group has more ranks than KV heads:
+/// then backward adds the gradients of several ranks, and what rounding them has cut off travels with them, so that the
+/// sum is rounded once.
 Parts add_scatter_heads(OpListBuilder& builder, Parts parts) {
   const LocalShape& s = builder.shape;
   const std::int64_t kv_heads = std::max<std::int64_t>(1, s.kv_heads / s.ulysses);
@@ -97,16 +99,22 @@ Parts add_scatter_heads(OpListBuilder& builder, Parts parts) {
   for (const int part : {parts.query, parts.key, parts.value})
     builder.list.tensors[static_cast<std::size_t>(part)].kept_as = ActivationClass::transient;
   const int whole = builder.tensor("qkv_scattered", ActivationClass::transient, elements);
+  const bool adds_rounded = s.ulysses > s.kv_heads && s.element_bytes < 4;
+  const std::int64_t rest = adds_rounded ? tokens * kv_heads * (s.head_dim + s.value_dim) : 0;
+  builder.list.tensors[static_cast<std::size_t>(whole)].gradient_rest = rest;
   const Parts scattered = views_of(builder, whole, tokens, s.heads / s.ulysses, kv_heads);
   Op op;
   op.name = "scatter_heads";
   op.kind = OpKind::communication;
   op.inputs = {parts.query, parts.key, parts.value};
   op.outputs = {whole, scattered.query, scattered.key, scattered.value};
-  const Bytes sent = builder.bytes(elements);
-  op.forward_traffic = op.backward_traffic = 4 * sent;  // packed before, unpacked after
-  op.forward_workspace = op.backward_workspace = sent;
-  op.forward_collectives = op.backward_collectives = {row_by_row(builder, sent)};
+  const Bytes sent = builder.bytes(elements), returned = builder.bytes(elements + rest);
+  op.forward_traffic = 4 * sent;  // packed before, unpacked after
+  op.backward_traffic = 4 * returned;
+  op.forward_workspace = sent;
+  op.backward_workspace = returned;
+  op.forward_collectives = {row_by_row(builder, sent)};
+  op.backward_collectives = {row_by_row(builder, returned)};
   op.launches = op.backward_launches = 2;
   builder.add(op);
   return scattered;

@@ -11,6 +11,12 @@ std::size_t at(int index) {
   return static_cast<std::size_t>(index);
 }
 
+Bytes gradient_bytes(const OpList& list, int root) {
+  Tensor rest = list.tensors[at(root)];
+  rest.elements = rest.gradient_rest;
+  return held_bytes(list, root) + rest.bytes();
+}
+
 }  // namespace
 
 GradientBlocks::GradientBlocks(const OpList& list, EventRecorder& recorder)
@@ -45,7 +51,7 @@ void GradientBlocks::make(int index, const std::function<int(int)>& value_block)
       blocks_[root] = value_block(input);
     } else {
       const int block = block_number(list_, BlockKind::gradient, root);
-      recorder_.allocate(block, held_bytes(list_, root), false, index);
+      recorder_.allocate(block, gradient_bytes(list_, root), false, index);
       blocks_[root] = block;
     }
   }

@@ -1,6 +1,7 @@
 #include "plan/layer_ops.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <stdexcept>
 
@@ -143,15 +144,28 @@ AttentionWork single_document_work(const Plan& plan) {
   return work;
 }
 
+std::string attention_key(const AttentionShape& shape) {
+  return fmt::format("attention queries {} heads {}/{} dim {}/{}", shape.queries, shape.heads, shape.kv_heads,
+                     shape.head_dim, shape.value_dim);
+}
+
+std::optional<double> pairs_of_key(std::string_view key) {
+  constexpr std::string_view kWord = " pairs ";
+  const std::size_t place = key.find(kWord);
+  if (!key.starts_with("attention ") || place == std::string_view::npos) return std::nullopt;
+  double pairs = 0;
+  const char* const first = key.data() + place + kWord.size();
+  const auto [end, error] = std::from_chars(first, key.data() + key.size(), pairs);
+  return error == std::errc() && end != first ? std::optional(pairs) : std::nullopt;
+}
+
 std::string shape_key(const Op& op) {
   switch (op.kind) {
     case OpKind::gemm:
       return op.gemm.batch == 1 ? fmt::format("gemm {}x{}x{}", op.gemm.m, op.gemm.n, op.gemm.k)
                                 : fmt::format("gemm {}x{}x{}x{}", op.gemm.batch, op.gemm.m, op.gemm.n, op.gemm.k);
     case OpKind::attention:
-      return fmt::format("attention queries {} keys {} heads {}/{} dim {}/{} pairs {:.0f}", op.attention.queries,
-                         op.attention.keys, op.attention.heads, op.attention.kv_heads, op.attention.head_dim,
-                         op.attention.value_dim, op.attention.pairs);
+      return fmt::format("{} keys {} pairs {:.0f}", attention_key(op.attention), op.attention.keys, op.attention.pairs);
     case OpKind::memory_bound:
     case OpKind::communication:
       return fmt::format("{} {}B/{}B", op.name, op.forward_traffic.value, op.backward_traffic.value);

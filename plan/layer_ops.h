@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,7 @@ struct Tensor {
   std::int64_t elements = 0;
   NumberFormat format = NumberFormat::bf16;
   int storage_of = -1;  // index of the tensor whose storage it shares (a view or an in-place result); -1 = its own
+  std::int64_t gradient_rest = 0;  // elements by which its gradient is larger: what rounding its parts has cut off
 
   Bytes bytes() const { return Bytes(elements * (payload_bits(format) / 8)); }
 };
@@ -105,5 +107,9 @@ Placement planned_placement(const Plan& plan);
 
 /// Canonical shape text of an op, the key of measured samples: "gemm 4096x6144x4096", "attention ...".
 std::string shape_key(const Op& op);
+/// Its beginning for attention: all but keys and pairs, which depend on the documents.
+std::string attention_key(const AttentionShape& shape);
+/// Pairs named in the shape key of attention; empty for other text.
+std::optional<double> pairs_of_key(std::string_view key);
 
 }  // namespace reckon

@@ -11,6 +11,7 @@
 #include "plan/hardware_spec.h"
 #include "plan/layer_ops.h"
 #include "plan/rank_grid.h"
+#include "plan/ring_traffic.h"
 #include "plan/units.h"
 
 namespace reckon {
@@ -49,6 +50,7 @@ struct OpTimes {
   std::vector<std::int64_t> reduce_calls;  // per stage: buckets of one step
   std::vector<Seconds> parameter_gather;   // per stage: after the optimizer (ZeRO-1, 2)
   Seconds tied_table_reduce;               // all-reduce of the tied table's gradient between first and last stage
+  std::vector<RingLoad> ring;              // what the ring's ranks send for one layer; for traffic, not for time
   Seconds quantize_per_byte;               // storage passes: seconds per byte read and written
 };
 

@@ -222,24 +222,15 @@ std::int64_t RingTransfers::received() const {
   return sum;
 }
 
-std::int64_t RingTransfers::sent() const {
-  std::int64_t sum = 0;
-  for (const RingRound& round : rounds) sum += round.sent();
+RingSends RingTransfers::sends() const {
+  RingSends sum;
+  for (const RingRound& round : rounds) {
+    sum.tokens += round.sent();
+    sum.messages += round.to >= 0;
+    sum.gradient_tokens += round.gradients_sent();
+    sum.gradient_messages += !round.needed.empty();
+  }
   return sum;
-}
-
-std::int64_t RingTransfers::gradients_sent() const {
-  std::int64_t sum = 0;
-  for (const RingRound& round : rounds) sum += round.gradients_sent();
-  return sum;
-}
-
-std::int64_t RingTransfers::messages_sent() const {
-  return std::count_if(rounds.begin(), rounds.end(), [](const RingRound& round) { return round.to >= 0; });
-}
-
-std::int64_t RingTransfers::gradient_messages_sent() const {
-  return std::count_if(rounds.begin(), rounds.end(), [](const RingRound& round) { return !round.needed.empty(); });
 }
 
 RingTransfers ring_transfers(const DocumentBorders& documents, const TokenPlacement& placement, std::int64_t rank,
@@ -250,6 +241,32 @@ RingTransfers ring_transfers(const DocumentBorders& documents, const TokenPlacem
   Builder builder(rank, ring, documents.row_tokens / ring, mode);
   for_each_document(segments, [&](const std::vector<RankRun>& runs) { builder.add_document(runs); });
   return builder.finish(mode == TransferMode::ring ? farthest_need(segments, ring) : 0);
+}
+
+std::vector<RingSends> ring_sends(const DocumentBorders& documents, const TokenPlacement& placement,
+                                  TransferMode mode) {
+  const PlacementWork work = placement_work(documents, placement);
+  const std::size_t ring = placement.ranks.size();
+  const Segments segments = document_segments(documents, placement);
+  std::vector<char> needs(ring * ring, 0);  // [receiver * ring + owner]
+  for_each_document(segments, [&](const std::vector<RankRun>& runs) {
+    for (const RankRun& receiver : runs)
+      for (const RankRun& owner : runs)
+        if (&owner != &receiver && owner.first_offset() <= receiver.last_offset)
+          needs[static_cast<std::size_t>(receiver.rank) * ring + static_cast<std::size_t>(owner.rank)] = 1;
+  });
+  std::vector<RingSends> sends(ring);
+  for (std::size_t rank = 0; rank < ring; ++rank) {
+    sends[rank] = {work.sent[rank], 0, work.received[rank], 0};
+    for (std::size_t other = 0; other < ring; ++other) {
+      sends[rank].messages += needs[other * ring + rank];
+      sends[rank].gradient_messages += needs[rank * ring + other];
+    }
+  }
+  if (mode == TransferMode::direct) return sends;
+  const std::int64_t rounds = farthest_need(segments, static_cast<std::int64_t>(ring));
+  for (RingSends& one : sends) one.tokens = rounds * work.rank_tokens, one.messages = rounds;
+  return sends;
 }
 
 std::int64_t ring_rounds(const DocumentBorders& documents, const TokenPlacement& placement) {

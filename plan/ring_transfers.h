@@ -53,6 +53,15 @@ struct RingRound {
   std::int64_t gradients_received() const;  // tokens whose gradients come from rank + distance
 };
 
+/// What one rank sends for a row: tokens whose keys and values leave it in forward (as many again in backward), and
+/// tokens whose gradients it returns to their owners.
+struct RingSends {
+  std::int64_t tokens = 0, messages = 0;
+  std::int64_t gradient_tokens = 0, gradient_messages = 0;
+
+  bool operator==(const RingSends&) const = default;
+};
+
 struct RingTransfers {
   TransferMode mode = TransferMode::direct;
   std::int64_t rank = 0, ring = 1, rank_tokens = 0;
@@ -61,16 +70,16 @@ struct RingTransfers {
 
   double pairs() const;
   std::int64_t received() const;  // tokens whose keys and values arrive in forward
-  std::int64_t sent() const;
-  std::int64_t gradients_sent() const;  // tokens whose gradients leave in backward
-  std::int64_t messages_sent() const;   // in forward; backward sends as many again
-  std::int64_t gradient_messages_sent() const;
+  RingSends sends() const;
   std::int64_t owner(const RingRound& round) const { return (rank - round.distance + ring) % ring; }
   std::int64_t borrower(const RingRound& round) const { return (rank + round.distance) % ring; }
 };
 
 RingTransfers ring_transfers(const DocumentBorders& documents, const TokenPlacement& placement, std::int64_t rank,
                              TransferMode mode);
+
+/// The sends of all ranks' transfers, without making these.
+std::vector<RingSends> ring_sends(const DocumentBorders& documents, const TokenPlacement& placement, TransferMode mode);
 
 /// Direct when its busiest rank moves less than 0.9 times what the ring would; otherwise the ring, whose neighbours are
 /// the cheaper links.

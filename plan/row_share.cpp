@@ -1,7 +1,5 @@
 #include "plan/row_share.h"
 
-#include "plan/op_list_builder.h"
-
 namespace reckon {
 
 PlacedRow place_row(const Plan& plan, const PackedRow& row, const PlacementCosts& costs) {
@@ -20,18 +18,6 @@ RowShare row_share(const Plan& plan, const PlacedRow& row, std::int64_t ring_ran
   const auto first = places.begin() + ulysses_rank * own;
   share.places.assign(first, first + own);
   return share;
-}
-
-RingMessages ring_messages(const Plan& plan, const RingTransfers& transfers) {
-  const LocalShape shape = local_shape(plan);
-  const std::int64_t kv_heads = std::max<std::int64_t>(1, shape.kv_heads / shape.ulysses);
-  const std::int64_t width = kv_heads * (shape.head_dim + shape.value_dim);
-  RingMessages messages;
-  messages.forward_calls = messages.backward_calls = transfers.messages_sent();
-  messages.forward_bytes = messages.backward_bytes = Bytes(transfers.sent() * width * shape.element_bytes);
-  messages.gradient_calls = transfers.gradient_messages_sent();
-  messages.gradient_bytes = Bytes(transfers.gradients_sent() * width * 4);
-  return messages;
 }
 
 }  // namespace reckon

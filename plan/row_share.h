@@ -25,13 +25,4 @@ PlacedRow place_row(const Plan& plan, const PackedRow& row, const PlacementCosts
 
 RowShare row_share(const Plan& plan, const PlacedRow& row, std::int64_t ring_rank, std::int64_t ulysses_rank);
 
-/// What one layer's attention sends from one ring rank for one row.
-struct RingMessages {
-  std::int64_t forward_calls = 0, backward_calls = 0;  // in compute precision: keys and values
-  Bytes forward_bytes, backward_bytes;
-  std::int64_t gradient_calls = 0;  // in the precision of sums, in backward
-  Bytes gradient_bytes;
-};
-RingMessages ring_messages(const Plan& plan, const RingTransfers& transfers);
-
 }  // namespace reckon

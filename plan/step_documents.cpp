@@ -1,6 +1,7 @@
 #include "plan/step_documents.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <numeric>
@@ -17,45 +18,92 @@ namespace {
 /// More documents to choose from than the rows hold, so that the packers that do not cut leave little padding.
 constexpr double kChoice = 1.125;
 
-/// Sums over placed rows; the worst ranks of rows add up, as rows follow each other.
-struct RowSums {
-  double pairs = 0, worst_pairs = 0, mean_pairs = 0;  // of full causal documents, as the placement sees them
-  double visible = 0;                                 // with windows
-  double key_blocks_mean = 0, key_blocks_max = 0;
-  double moved_blocks = 0, gradient_blocks = 0, messages = 0, gradient_messages = 0;  // of the busiest rank
-  double rows = 0;
-  std::map<Placement, int> chosen;
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
 
-  void add(const Plan& plan, const PackedRow& row, const PlacementCosts& costs) {
-    const PlacedRow placed = place_row(plan, row, costs);
+/// Sums over placed rows; the worst ranks of rows add up, as rows follow each other.
+class RowSums {
+ public:
+  /// What ranks send is summed by replica.
+  RowSums(const Plan& plan, std::int64_t replicas)
+      : plan_(plan),
+        costs_(placement_costs(plan)),
+        loads_(static_cast<std::size_t>(plan.parallel.ring > 1 ? replicas * plan.parallel.ring : 0)) {}
+
+  void add(const PackedRow& row, std::int64_t replica) {
+    const PlacedRow placed = place_row(plan_, row, costs_);
     const DocumentBorders& documents = placed.documents;
     const PlacementWork work = placement_work(documents, placed.placement);
-    for (std::int64_t i = 0; i < documents.documents(); ++i) visible += causal_pairs(plan.model, documents.length(i));
-    mean_pairs += work.total_pairs() / static_cast<double>(plan.parallel.ring);
-    worst_pairs += *std::max_element(work.pairs.begin(), work.pairs.end());
-    key_blocks_mean += work.key_blocks_mean();
-    key_blocks_max += work.key_blocks_max();
-    if (plan.parallel.ring > 1) add_messages(placed, work);
-    ++chosen[placed.placement.kind];
-    ++rows;
+    for (std::int64_t i = 0; i < documents.documents(); ++i) visible_ += causal_pairs(plan_.model, documents.length(i));
+    mean_pairs_ += work.total_pairs() / static_cast<double>(plan_.parallel.ring);
+    worst_pairs_ += *std::max_element(work.pairs.begin(), work.pairs.end());
+    key_blocks_mean_ += work.key_blocks_mean();
+    key_blocks_max_ += work.key_blocks_max();
+    if (plan_.parallel.ring > 1) add_messages(placed, work, replica);
+    ++chosen_[placed.placement.kind];
+    ++rows_, ++rows_of_step_;
+  }
+  void end_step() {
+    if (rows_of_step_ > 0) pairs_by_step_.push_back(visible_ / rows_of_step_);
+    visible_ = rows_of_step_ = 0;
   }
 
-  void add_messages(const PlacedRow& row, const PlacementWork& work) {
+  AttentionWork attention() {
+    AttentionWork work;
+    work.pairs_per_row = median(pairs_by_step_);
+    work.imbalance = mean_pairs_ > 0 ? worst_pairs_ / mean_pairs_ : 1.0;
+    work.key_blocks = moved_blocks_ / rows_;
+    work.gradient_blocks = gradient_blocks_ / rows_;
+    work.messages = messages_ / rows_;
+    work.gradient_messages = gradient_messages_ / rows_;
+    return work;
+  }
+  void describe(PackingSummary& packing) const {
+    const auto most_chosen = std::max_element(chosen_.begin(), chosen_.end(),
+                                              [](const auto& a, const auto& b) { return a.second < b.second; });
+    packing.placement = std::string(name_of(most_chosen->first));
+    packing.kv_blocks_mean = key_blocks_mean_ / rows_;
+    packing.kv_blocks_max = key_blocks_max_ / rows_;
+  }
+  std::vector<RingLoad> take_loads() { return std::move(loads_); }
+
+ private:
+  void add_messages(const PlacedRow& row, const PlacementWork& work, std::int64_t replica) {
+    const std::vector<RingSends> sends = ring_sends(row.documents, row.placement, row.mode);
     std::size_t busiest = 0;
     const auto moved = [&](std::size_t rank) { return std::max(work.sent[rank], work.received[rank]); };
-    for (std::size_t rank = 1; rank < work.sent.size(); ++rank)
+    for (std::size_t rank = 0; rank < sends.size(); ++rank) {
+      RingLoad& load = loads_[static_cast<std::size_t>(replica) * sends.size() + rank];
+      ++load.rows;
+      load.sent += ring_messages(plan_, sends[rank]);
       if (moved(rank) > moved(busiest)) busiest = rank;
-    const RingTransfers transfers =
-        ring_transfers(row.documents, row.placement, static_cast<std::int64_t>(busiest), row.mode);
+    }
     const auto block = static_cast<double>(work.rank_tokens);
-    moved_blocks += static_cast<double>(std::max(transfers.sent(), transfers.received())) / block;
-    gradient_blocks += static_cast<double>(moved(busiest)) / block;
-    messages += static_cast<double>(transfers.messages_sent());
-    gradient_messages += static_cast<double>(transfers.gradient_messages_sent());
+    const std::int64_t tokens = row.mode == TransferMode::direct ? moved(busiest) : sends[busiest].tokens;
+    moved_blocks_ += static_cast<double>(tokens) / block;
+    gradient_blocks_ += static_cast<double>(moved(busiest)) / block;
+    messages_ += static_cast<double>(sends[busiest].messages);
+    gradient_messages_ += static_cast<double>(sends[busiest].gradient_messages);
   }
+
+  const Plan& plan_;
+  PlacementCosts costs_;
+  double mean_pairs_ = 0, worst_pairs_ = 0;  // of full causal documents, as the placement sees them
+  double visible_ = 0, rows_of_step_ = 0;    // of the step that is under way, with windows
+  std::vector<double> pairs_by_step_;        // of its mean row
+  double key_blocks_mean_ = 0, key_blocks_max_ = 0;
+  double moved_blocks_ = 0, gradient_blocks_ = 0, messages_ = 0, gradient_messages_ = 0;  // of the busiest rank
+  double rows_ = 0;
+  std::vector<RingLoad> loads_;  // by replica, then rank
+  std::map<Placement, int> chosen_;
 };
 
-double pairs_of(const std::vector<PackedRow>& rows) {
+/// Of the documents; of whole rows, which are all alike, one a row.
+double pairs_of(const std::vector<PackedRow>& rows, AttentionScope scope) {
+  if (scope == AttentionScope::whole_row) return static_cast<double>(rows.size());
   return std::accumulate(rows.begin(), rows.end(), 0.0,
                          [](double sum, const PackedRow& row) { return sum + row.pairs(); });
 }
@@ -122,15 +170,15 @@ PlacementCosts placement_costs(const Plan& plan) {
   return costs;
 }
 
-double useful_tokens(const Plan& plan, std::int64_t steps) {
-  if (!plan.has_documents() || steps < 1)
-    return static_cast<double>(plan.batch.global_batch * plan.batch.sequence_length);
-  StepPacker packer(plan);
-  std::int64_t tokens = 0;
-  for (std::int64_t step = 0; step < steps; ++step)
-    for (const std::vector<PackedRow>& group : packer.next())
-      for (const PackedRow& row : group) tokens += row.tokens();
-  return static_cast<double>(tokens) / static_cast<double>(steps);
+PricedSteps priced_steps(const Plan& plan) {
+  const std::int64_t steps = std::max<std::int64_t>(1, plan.train.steps);
+  PricedSteps priced;
+  priced.first = std::min(std::max<std::int64_t>(0, plan.train.warmup), steps - 1);
+  const std::int64_t timed = steps - priced.first,
+                     most = kPricedRows / std::max<std::int64_t>(1, plan.batch.global_batch);
+  priced.count = std::clamp<std::int64_t>(most, 1, timed);
+  priced.is_sample = priced.count < timed;
+  return priced;
 }
 
 DocumentWork planned_documents(const Plan& plan) {
@@ -138,14 +186,19 @@ DocumentWork planned_documents(const Plan& plan) {
   DocumentWork work;
   work.attention = single_document_work(plan);
   work.packing.documents = plan.batch.global_batch;
+  work.useful_tokens = static_cast<double>(plan.batch.global_batch * plan.batch.sequence_length);
   const Placement placement = planned_placement(plan);
   const std::int64_t tokens = plan.batch.sequence_length;
   const DocumentBorders row = document_borders(std::vector<std::int64_t>{tokens}, tokens);
-  const PlacementWork placed = placement_work(row, place_tokens(row, plan.parallel.ring, placement));
+  const TokenPlacement places = place_tokens(row, plan.parallel.ring, placement, placement_costs(plan));
+  const PlacementWork placed = placement_work(row, places);
   work.packing.placement = std::string(name_of(placement));
   work.packing.imbalance = placed.imbalance();
   work.packing.kv_blocks_mean = placed.key_blocks_mean();
   work.packing.kv_blocks_max = placed.key_blocks_max();
+  if (plan.parallel.ring > 1)
+    for (const RingSends& sends : ring_sends(row, places, choose_transfer_mode(row, places)))
+      work.ring.push_back({1, ring_messages(plan, sends)});
   return work;
 }
 
@@ -159,44 +212,43 @@ AttentionWork slowest_attention(const DocumentWork& work) {
   return slowest;
 }
 
-DocumentWork document_work(const Plan& plan, std::int64_t rows) {
+DocumentWork document_work(const Plan& plan) {
+  const PricedSteps steps = priced_steps(plan);
   StepPacker packer(plan);
+  for (std::int64_t step = 0; step < steps.first; ++step) packer.next();
+  const std::int64_t pick = std::max<std::int64_t>(1, plan.batch.global_batch / kPricedRows);
+  RowSums sums(plan, pick == 1 ? plan.parallel.data : 1);  // rows that are picked stand for all replicas alike
   std::vector<PackedRow> all;
-  double replicas = 0, micro_batches = 0, steps = 0;
-  for (; static_cast<std::int64_t>(all.size()) < std::max<std::int64_t>(rows, 1); ++steps) {
+  double replicas = 0, micro_batches = 0;
+  for (std::int64_t step = 0; step < steps.count; ++step) {
     std::vector<double> pairs;
+    std::int64_t row = 0;
     for (std::vector<PackedRow>& group : packer.next()) {
-      pairs.push_back(pairs_of(group));
+      const auto replica = static_cast<std::int64_t>(pairs.size()) / plan.micro_batches();
+      pairs.push_back(pairs_of(group, plan.documents.attention));
+      for (const PackedRow& one : group)
+        if (row++ % pick == 0) sums.add(one, pick == 1 ? replica : 0);
       std::move(group.begin(), group.end(), std::back_inserter(all));
     }
+    sums.end_step();
     replicas += imbalance_of(pairs, static_cast<std::size_t>(plan.micro_batches()));
     micro_batches += imbalance_of(pairs, 1);
   }
-  const PlacementCosts costs = placement_costs(plan);
-  RowSums sums;
-  const std::size_t step =
-      std::max<std::size_t>(1, all.size() / static_cast<std::size_t>(std::max<std::int64_t>(rows, 1)));
-  for (std::size_t row = 0; row < all.size(); row += step) sums.add(plan, all[row], costs);
-
-  DocumentWork work;
+  const auto count = static_cast<double>(steps.count);
   const PackingReport report = packing_report(all, plan.batch.sequence_length);
-  const auto most_chosen = std::max_element(sums.chosen.begin(), sums.chosen.end(),
-                                            [](const auto& a, const auto& b) { return a.second < b.second; });
-  work.attention.pairs_per_row = sums.visible / sums.rows;
-  work.attention.imbalance = sums.mean_pairs > 0 ? sums.worst_pairs / sums.mean_pairs : 1.0;
-  work.attention.key_blocks = sums.moved_blocks / sums.rows;
-  work.attention.gradient_blocks = sums.gradient_blocks / sums.rows;
-  work.attention.messages = sums.messages / sums.rows;
-  work.attention.gradient_messages = sums.gradient_messages / sums.rows;
-  work.packing.documents = static_cast<std::int64_t>(static_cast<double>(report.pieces) / steps + 0.5);
+  DocumentWork work;
+  work.attention = sums.attention();
+  work.ring = sums.take_loads();
+  std::int64_t tokens = 0;
+  for (const PackedRow& row : all) tokens += row.tokens();
+  work.useful_tokens = static_cast<double>(tokens) / count;
+  work.packing.documents = std::llround(static_cast<double>(report.pieces) / count);
   work.packing.real_token_share = report.real_token_share;
   work.packing.sum_of_squares_share = report.sum_of_squares_share;
-  work.packing.placement = std::string(name_of(most_chosen->first));
   work.packing.imbalance = work.attention.imbalance;
-  work.packing.kv_blocks_mean = sums.key_blocks_mean / sums.rows;
-  work.packing.kv_blocks_max = sums.key_blocks_max / sums.rows;
-  work.replica_imbalance = replicas / steps;
-  work.micro_batch_imbalance = micro_batches / steps;
+  sums.describe(work.packing);
+  work.replica_imbalance = replicas / count;
+  work.micro_batch_imbalance = micro_batches / count;
   return work;
 }
 

@@ -9,6 +9,7 @@
 #include "plan/layer_ops.h"
 #include "plan/pack_documents.h"
 #include "plan/plan.h"
+#include "plan/ring_traffic.h"
 #include "plan/step_profile.h"
 #include "plan/token_placement.h"
 
@@ -36,22 +37,32 @@ class StepPacker {
 /// link of a ring: what `balanced` weighs. The defaults of PlacementCosts where the hardware names no peak.
 PlacementCosts placement_costs(const Plan& plan);
 
-/// What `plan`'s documents make of attention, on average over the first steps.
+/// The steps whose rows a plan is predicted for: those that a run takes its times from, after train.warmup (the last
+/// one where there are no more), but no more of them than hold kPricedRows rows. At least one.
+struct PricedSteps {
+  std::int64_t first = 0, count = 1;
+  bool is_sample = false;  // a run times more than these
+};
+inline constexpr std::int64_t kPricedRows = 512;
+PricedSteps priced_steps(const Plan& plan);
+
+/// What `plan`'s documents make of attention in its priced steps.
 struct DocumentWork {
-  AttentionWork attention;  // of one row; imbalance and key blocks of the ring's worst rank, rows weighted by pairs
-  PackingSummary packing;   // placement is the one chosen most often
+  AttentionWork attention;     // of one row: pairs of the median step; imbalance, and key blocks of the ring's busiest
+                               // rank, of the mean row
+  std::vector<RingLoad> ring;  // what each ring rank of each replica sends; empty without a ring
+  double useful_tokens = 0;    // that are no padding, of a step, on average
+  PackingSummary packing;      // of a step, on average; placement is the one chosen most often
   double replica_imbalance = 1.0;      // pairs of the heaviest replica in a step / mean
   double micro_batch_imbalance = 1.0;  // pairs of the heaviest micro-batch in a step / mean
 };
 
-/// Packs as many steps as hold `rows` rows, at least one, and places about that many rows, evenly picked.
-DocumentWork document_work(const Plan& plan, std::int64_t rows = 64);
+/// Packs the priced steps as a run does, and places their rows; where one step holds more than kPricedRows, about that
+/// many of them, evenly picked.
+DocumentWork document_work(const Plan& plan);
 
 /// `attention` of the replica with the most pairs, for which the others wait.
 AttentionWork slowest_attention(const DocumentWork& work);
-
-/// Tokens that are no padding in each of the first `steps` steps, on average.
-double useful_tokens(const Plan& plan, std::int64_t steps);
 
 /// document_work of packed documents; closed forms where every row is one document.
 DocumentWork planned_documents(const Plan& plan);

@@ -119,6 +119,7 @@ class StageBuilder {
     const OpTime& time = play.times->ops[index];
     const int first = write_.compute_tasks();
     const auto& calls = op.forward_collectives;
+    if (op.kind == OpKind::attention && action.micro_batch == 0) ++forward_attention_;
     std::vector<Wait> beside;
     for (std::size_t i = 0; i < calls.size(); ++i)
       if (is_beside(calls[i])) beside.push_back(collective(calls[i], time.forward_collectives[i]));
@@ -136,6 +137,7 @@ class StageBuilder {
     const OpTime& time = play.times->ops[index];
     const int first = write_.compute_tasks();
     const auto& calls = op.backward_collectives;
+    if (op.kind == OpKind::attention && action.micro_batch == 0) ++backward_attention_;
     const bool column_parallel = op.kind == OpKind::gemm && std::any_of(calls.begin(), calls.end(), reduces);
     std::vector<Wait> gathers, reductions;
     for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -208,6 +210,8 @@ class StageBuilder {
     while (plan_.parallel.zero < 2 && buckets_sent_ < buckets()) reduce_bucket();
     write_.wait_for(last_bucket_);
     for (const StateTraffic& sent : state_traffic(plan_, stage_)) count(sent);
+    for (const StateTraffic& sent : ring_traffic(plan_, times_.ring, forward_attention_, backward_attention_))
+      count(sent);
     const bool holds_tied_table = stage_ == 0 || stage_ == plan_.parallel.pipeline - 1;
     if (times_.tied_table_reduce.value > 0.0 && holds_tied_table) {
       write_.blocking(kWorld, kEmbeddingPort, labels_.of("embedding.all_reduce"), times_.tied_table_reduce);
@@ -231,6 +235,7 @@ class StageBuilder {
   }
 
   void count(const CollectiveCall& call) {
+    if (call.group == Group::ring) return;  // rank by rank, at the step's end
     const auto ranks = static_cast<int>(grid_.size(call.group));
     count({call.group, call.collective, std::string(name_of(call.fp32 ? NumberFormat::fp32 : tensor_format(plan_))),
            call.calls, bytes_sent_per_rank(call.collective, call.bytes, ranks) * call.calls});
@@ -253,6 +258,7 @@ class StageBuilder {
   StageGraph graph_;
   TaskWriter write_;
   std::int32_t activations_received_ = 0, gradients_received_ = 0;
+  std::int64_t forward_attention_ = 0, backward_attention_ = 0;  // passes of one micro-batch
   std::int64_t reduced_weights_ = 0, buckets_sent_ = 0;
   WeightElements stage_weights_;
   Wait last_bucket_;

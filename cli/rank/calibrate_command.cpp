@@ -48,7 +48,8 @@ Plan default_plan(NumberFormat compute) {
   return plan;
 }
 
-std::vector<Plan> plans_to_sample(const RankOptions& options, std::int64_t& ranks) {
+/// `whole` receives those whose attention is sampled apart.
+std::vector<Plan> plans_to_sample(const RankOptions& options, std::int64_t& ranks, std::vector<Plan>& whole) {
   std::vector<Plan> plans;
   if (options.plan.empty()) {
     if (ranks == 0) ranks = cores();
@@ -57,6 +58,7 @@ std::vector<Plan> plans_to_sample(const RankOptions& options, std::int64_t& rank
     Plan plan = load_plan(options.plan, options.overrides, find_configs());
     if (ranks == 0)
       ranks = std::min(plan.world_size(), cores());  // more ranks than cores take turns: their ops are not slower
+    if (samples_attention_apart(plan, ranks)) whole = {plan};
     plans = {std::move(plan)};
   }
   for (Plan& plan : plans) {
@@ -113,14 +115,20 @@ class Fitter {
         }
   }
 
+  /// Of the plans' own attention where it was sampled apart, else as the sampled plans show it.
   OpFit attention_fit(bool backward) const {
     std::vector<double> factors;
     HardwareSpec unit = hardware_;
     unit.time.attention_forward = unit.time.attention_backward = {1.0, 0.0, Seconds(0.0), 0.1, Provenance::calibrated};
-    for_ops(OpKind::attention, [&](const Plan& plan, const Op& op, const OpSample& sample) {
-      const double one = attention_cost(unit, op.attention, 0.0, plan.precision.compute, backward).seconds.value;
-      factors.push_back((backward ? sample.backward : sample.forward).value / one);
-    });
+    const auto add = [&](const Op& op, NumberFormat format, Seconds seconds) {
+      factors.push_back(seconds / attention_cost(unit, op.attention, 0.0, format, backward).seconds);
+    };
+    for (const AttentionSample& sample : samples_.attention)
+      add(sample.op, sample.format, backward ? sample.backward : sample.forward);
+    if (factors.empty())
+      for_ops(OpKind::attention, [&](const Plan& plan, const Op& op, const OpSample& sample) {
+        add(op, plan.precision.compute, backward ? sample.backward : sample.forward);
+      });
     return {median(factors), 0.0, Seconds(0.0), 0.1, Provenance::calibrated};
   }
 
@@ -180,10 +188,11 @@ HardwareSpec hardware_of(const std::vector<Plan>& plans, const CalibrationSample
 
 void calibrate_command(const RankOptions& options) {
   std::int64_t ranks = options.ranks;
-  const std::vector<Plan> plans = plans_to_sample(options, ranks);
+  std::vector<Plan> attention_of;
+  const std::vector<Plan> plans = plans_to_sample(options, ranks, attention_of);
   const Seconds budget = options.quick ? kQuickBudget : kFullBudget;
   run_ranks(options.backend, static_cast<int>(ranks), {}, [&](Communicator& world) {
-    const CalibrationSamples samples = calibrate(plans, world, budget);
+    const CalibrationSamples samples = calibrate(plans, world, budget, attention_of);
     if (world.rank() == 0) write_file(options.out, write_hardware(hardware_of(plans, samples, ranks)));
   });
 }

@@ -11,6 +11,7 @@
 #include "plan/core_sharing.h"
 #include "plan/step_documents.h"
 #include "runtime/comm/measure_collective.h"
+#include "runtime/train/attention_sampler.h"
 #include "runtime/train/fit_collective.h"
 #include "runtime/train/ops/matrix_product.h"
 #include "runtime/train/rank_scope.h"
@@ -176,11 +177,18 @@ Plan sampled_plan(Plan plan, std::int64_t ranks) {
   return plan;
 }
 
-CalibrationSamples calibrate(const std::vector<Plan>& plans, Communicator& world, Seconds budget) {
+bool samples_attention_apart(const Plan& plan, std::int64_t ranks) {
+  return plan.has_documents() || ranks % (plan.parallel.tensor * plan.context()) != 0;
+}
+
+CalibrationSamples calibrate(const std::vector<Plan>& plans, Communicator& world, Seconds budget,
+                             const std::vector<Plan>& attention_of) {
   MemoryAccount account(Bytes(0), world.rank());
   const RankScope scope(account);
   std::vector<std::unique_ptr<PlanSampler>> plan_samplers;
   for (const Plan& plan : plans) plan_samplers.push_back(std::make_unique<PlanSampler>(plan, world));
+  std::vector<std::unique_ptr<AttentionSampler>> attention;
+  for (const Plan& plan : attention_of) attention.push_back(std::make_unique<AttentionSampler>(plan));
   std::vector<std::unique_ptr<ProductSampler>> products;
   for (const GemmShape& shape : product_grid())
     for (const NumberFormat format : {NumberFormat::fp32, NumberFormat::bf16})
@@ -192,6 +200,7 @@ CalibrationSamples calibrate(const std::vector<Plan>& plans, Communicator& world
   double spent[] = {0.0};
   for (int round = 0; round < kLeastRounds || spent[0] < budget.value; ++round) {
     round_of(plan_samplers, world);
+    round_of(attention, world);
     round_of(products, world);
     bandwidth.round();
     collectives.round();
@@ -206,6 +215,17 @@ CalibrationSamples calibrate(const std::vector<Plan>& plans, Communicator& world
     world.all_reduce(view(seconds), Reduction::maximum).wait();
     sample.forward = Seconds(seconds[0]);
     sample.backward = Seconds(seconds[1]);
+  }
+  for (const auto& sampler : attention) {
+    const AttentionSample sample = sampler->result();
+    const OpSample op{"attention", measured_shape(sample.op, world.size()), sample.forward, sample.backward,
+                      sample.format};
+    const auto known = std::find_if(samples.ops.begin(), samples.ops.end(), [&](const OpSample& other) {
+      return other.op == op.op && other.shape == op.shape && other.format == op.format;
+    });
+    if (known != samples.ops.end()) *known = op;
+    else samples.ops.push_back(op);
+    samples.attention.push_back(sample);
   }
   for (const auto& sampler : products) sampler->add_to(samples);
   samples.bandwidth = bandwidth.result();

@@ -6,6 +6,7 @@
 
 #include "runtime/train/kernels/attention_block.h"
 #include "runtime/train/kernels/elementwise.h"
+#include "runtime/train/key_value_exchange.h"
 #include "runtime/train/ops/dispatch.h"
 #include "runtime/train/ring_attention.h"
 
@@ -57,11 +58,12 @@ at::Tensor message(const at::Tensor& buffer, const HeadSplit& split, std::int64_
   return buffer.narrow(0, (row * split.ulysses + rank) * split.tokens, split.tokens);
 }
 
-/// target = sum of `parts` messages, of which `first` is the first.
-void add_up(const at::Tensor& target, const at::Tensor& first, std::int64_t part_stride, std::int64_t parts) {
+/// target = sum of `parts` messages, of which `first` is the first; their rounding's rest lies `rest` columns behind.
+void add_up(const at::Tensor& target, const at::Tensor& first, std::int64_t part_stride, std::int64_t parts,
+            std::int64_t rest) {
   with_element_type(target, [&]<class T>(T) {
     kernels::sum_parts<T>(pointer<T>(target), target.stride(0), pointer<const T>(first), first.stride(0), part_stride,
-                          parts, target.size(0), target.size(1));
+                          parts, rest, target.size(0), target.size(1));
   });
 }
 
@@ -93,22 +95,25 @@ void scatter_heads_forward(OpCall& call) {
   call.set_output(3, received.narrow(1, split.query_columns + split.key_columns, split.key_columns));
 }
 
-/// The gradient of a key/value head that went to several ranks is the sum of theirs.
+/// The gradient of a key/value head that went to several ranks is the sum of theirs. In narrow formats each of these
+/// comes with what rounding has cut off, in columns behind all others.
 void scatter_heads_backward(OpCall& call) {
   const HeadSplit split(call.model);
   const std::int64_t all_tokens = split.rows * split.tokens * split.ulysses;
-  const at::Tensor gradient = call.output_gradient().view({all_tokens, split.width()});
+  const at::Tensor gradient = call.output_gradient().view({all_tokens, -1});
+  const std::int64_t width = gradient.size(1), rest = width - split.width();
   const std::int64_t columns[] = {split.all_query_columns, split.all_key_columns, split.all_key_columns};
   call.make_input_gradients(split.rows * split.tokens, columns);
-  const at::Tensor received = call.temporary(all_tokens, split.width());
+  const at::Tensor received = call.temporary(all_tokens, width);
   exchange_rows(call, split, gradient, received);
   for (std::int64_t row = 0; row < split.rows; ++row)
     for (std::int64_t rank = 0; rank < split.ulysses; ++rank)
-      for_query_key_value(split, rank, [&](std::size_t input, std::int64_t to, std::int64_t from, std::int64_t width) {
+      for_query_key_value(split, rank, [&](std::size_t input, std::int64_t to, std::int64_t from, std::int64_t part) {
         const std::int64_t parts = input == 0 ? 1 : split.replicas();
         if (rank % parts != 0) return;
-        add_up(call.input_gradient(input).narrow(0, row * split.tokens, split.tokens).narrow(1, to, width),
-               message(received, split, row, rank).narrow(1, from, width), split.tokens * split.width(), parts);
+        add_up(call.input_gradient(input).narrow(0, row * split.tokens, split.tokens).narrow(1, to, part),
+               message(received, split, row, rank).narrow(1, from, part), split.tokens * width, parts,
+               input == 0 ? 0 : rest);
       });
 }
 
@@ -154,7 +159,7 @@ void attention_backward_op(OpCall& call) {
                    value = call.input_gradient_part(2);
   RingAttention(call.batch.shares, call.model.shape.head_dim, call.model.ring)
       .backward(call.output_gradient(), call.input(0), {call.input(1), call.input(2)}, call.output(0), call.output(1),
-                query, {key, value});
+                query, {key, value}, halves(call.input_gradient_rest(0)));
 }
 
 }  // namespace reckon

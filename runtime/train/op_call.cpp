@@ -68,11 +68,20 @@ at::Tensor OpCall::input_gradient_part(std::size_t i) {
   const int owner = list.tensors[part].storage_of;
   if (owner < 0) throw std::logic_error("this input is a whole buffer");
   const at::Tensor& value = values[part];
-  const std::int64_t rows = value.size(0), width = list.tensors[index(owner)].elements / rows;
+  const Tensor& entry = list.tensors[index(owner)];
+  const std::int64_t rows = value.size(0), width = (entry.elements + entry.gradient_rest) / rows;
   at::Tensor& whole = gradients[index(owner)];
   if (!whole.defined()) whole = at::empty({rows, width}, value.options());
   gradients[part] = whole.view({rows, width}).narrow(1, elements_before(list, op.inputs[i]) / rows, value.size(1));
   return gradients[part];
+}
+
+at::Tensor OpCall::input_gradient_rest(std::size_t i) const {
+  const std::size_t owner = index(list.tensors[index(op.inputs[i])].storage_of);
+  const Tensor& entry = list.tensors[owner];
+  const at::Tensor& whole = gradients[owner];
+  const std::int64_t rest = entry.gradient_rest / whole.size(0);
+  return whole.narrow(1, whole.size(1) - rest, rest);
 }
 
 void OpCall::make_input_gradients(std::int64_t rows, std::span<const std::int64_t> columns) {

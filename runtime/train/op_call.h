@@ -46,6 +46,8 @@ struct OpCall {
   void add_input_gradient(std::size_t i, const at::Tensor& gradient);
   /// Room for input i's gradient inside the gradient of the buffer that input i is a part of.
   at::Tensor input_gradient_part(std::size_t i);
+  /// Room for what rounding those gradients has cut off, behind them in each row: Tensor::gradient_rest.
+  at::Tensor input_gradient_rest(std::size_t i) const;
   /// Room for the gradients of all inputs, which are parts of buffers of `rows` rows: input i is `columns[i]` wide and
   /// begins where those before it end. For ops whose backward does not read its inputs.
   void make_input_gradients(std::int64_t rows, std::span<const std::int64_t> columns);

@@ -48,19 +48,23 @@ std::vector<TimeComponent> adding_up_to(Seconds step, std::vector<TimeComponent>
   return components;
 }
 
-void add_traffic(GroupCalls& group, std::int64_t steps, std::vector<TrafficEntry>& traffic) {
-  for (const TrafficCount& count : group.communicator().traffic()) {
-    const auto found = std::find_if(traffic.begin(), traffic.end(), [&](const TrafficEntry& entry) {
-      return std::tie(entry.group, entry.collective, entry.dtype) ==
-             std::tie(group.communicator().name(), count.collective, count.dtype);
-    });
-    TrafficEntry& entry =
-        found != traffic.end()
-            ? *found
-            : traffic.emplace_back(TrafficEntry{group.communicator().name(), count.collective, count.dtype, 0, 0});
-    entry.calls += count.calls / steps;
-    entry.bytes_per_rank += std::llround(count.bytes_per_rank / static_cast<double>(steps));
-  }
+using TrafficKey = std::tuple<std::string, std::string, std::string>;  // group, collective, dtype
+
+/// Of the mean step. A group may have several communicators, which count together.
+std::vector<TrafficEntry> step_traffic(const std::vector<GroupCalls*>& groups, std::int64_t steps) {
+  std::map<TrafficKey, std::pair<double, double>> sums;  // calls, bytes
+  for (GroupCalls* group : groups)
+    for (const TrafficCount& count : group->communicator().traffic()) {
+      auto& [calls, bytes] = sums[{group->communicator().name(), count.collective, count.dtype}];
+      calls += static_cast<double>(count.calls);
+      bytes += count.bytes_per_rank;
+    }
+  std::vector<TrafficEntry> traffic;
+  const auto count = static_cast<double>(steps);
+  for (const auto& [key, sum] : sums)
+    traffic.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), std::llround(sum.first / count),
+                       std::llround(sum.second / count)});
+  return traffic;
 }
 
 // Reports travel as lines of tab-separated fields.
@@ -118,24 +122,27 @@ StageProfile stage_profile(const Plan& plan, std::int64_t stage, const RankRepor
 }
 
 std::vector<TrafficEntry> worst_traffic(const std::vector<RankReport>& reports) {
-  std::map<std::tuple<std::string, std::string, std::string>, TrafficEntry> worst;
+  std::map<TrafficKey, TrafficEntry> worst;
+  const auto amount = [](const TrafficEntry& entry) { return std::pair(entry.bytes_per_rank, entry.calls); };
   for (const RankReport& report : reports)
     for (const TrafficEntry& entry : report.traffic) {
-      TrafficEntry& known = worst[{entry.group, entry.collective, entry.dtype}];
-      if (entry.bytes_per_rank >= known.bytes_per_rank) known = entry;
+      const auto [known, is_new] = worst.emplace(TrafficKey(entry.group, entry.collective, entry.dtype), entry);
+      if (!is_new && amount(entry) > amount(known->second)) known->second = entry;
     }
   std::vector<TrafficEntry> entries;
   for (const auto& [key, entry] : worst) entries.push_back(entry);
   return entries;
 }
 
-StepSummary step_summary(const Plan& plan, const std::vector<double>& seconds, std::int64_t steps) {
+StepSummary step_summary(const Plan& plan, const TimedSteps& steps) {
+  const std::vector<double>& seconds = steps.seconds;
   StepSummary step;
   step.seconds = Seconds(median(seconds));
   step.interval_low = Seconds(quantile(seconds, 0.1));
   step.interval_high = Seconds(quantile(seconds, 0.9));
   step.tokens = plan.batch.global_batch * plan.batch.sequence_length;
-  step.useful_tokens = std::llround(useful_tokens(plan, steps));
+  const double useful = std::accumulate(steps.useful_tokens.begin(), steps.useful_tokens.end(), 0.0);
+  step.useful_tokens = std::llround(useful / std::max(1.0, static_cast<double>(steps.useful_tokens.size())));
   const double device_seconds = step.seconds.value * static_cast<double>(plan.world_size());
   step.tokens_per_second_per_device = static_cast<double>(step.tokens) / device_seconds;
   step.useful_tokens_per_second_per_device = static_cast<double>(step.useful_tokens) / device_seconds;
@@ -156,7 +163,7 @@ RankReport rank_report(RankTrainer& trainer, int rank, const MemoryAccount& acco
     if (component.component == "waiting") report.waiting = component.exposed_seconds.value;
     if (component.component == "bubble") report.bubble = component.exposed_seconds.value;
   }
-  for (GroupCalls* group : trainer.groups().all()) add_traffic(*group, counted_steps, report.traffic);
+  report.traffic = step_traffic(trainer.groups().all(), counted_steps);
   return report;
 }
 
@@ -166,15 +173,14 @@ std::vector<RankReport> exchange_reports(Communicator& world, const RankReport& 
   return reports;
 }
 
-StepProfile measured_profile(const Plan& plan, const std::vector<RankReport>& reports,
-                             const std::vector<double>& seconds, std::int64_t steps) {
+StepProfile measured_profile(const Plan& plan, const std::vector<RankReport>& reports, const TimedSteps& steps) {
   StepProfile profile;
   profile.source = ProfileSource::measured;
   profile.plan = plan;
   profile.world_size = plan.world_size();
   profile.parameters = count_parameters(plan.model);
   profile.active_parameters = count_active_parameters(plan.model);
-  profile.step = step_summary(plan, seconds, steps);
+  profile.step = step_summary(plan, steps);
   for (const RankReport& report : reports)
     profile.step.bubble_fraction += report.bubble / profile.step.seconds.value / static_cast<double>(reports.size());
   profile.packing = planned_documents(plan).packing;

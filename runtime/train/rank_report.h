@@ -28,8 +28,13 @@ RankReport rank_report(RankTrainer& trainer, int rank, const MemoryAccount& acco
 /// Every rank's report on every rank. Collective.
 std::vector<RankReport> exchange_reports(Communicator& world, const RankReport& own);
 
-/// `seconds`: of each timed step, on its slowest rank; `steps` were made in all. FLOP figures are left to the caller.
-StepProfile measured_profile(const Plan& plan, const std::vector<RankReport>& reports,
-                             const std::vector<double>& seconds, std::int64_t steps);
+/// What is known of each timed step.
+struct TimedSteps {
+  std::vector<double> seconds;        // of its slowest rank
+  std::vector<double> useful_tokens;  // of all ranks
+};
+
+/// FLOP figures are left to the caller.
+StepProfile measured_profile(const Plan& plan, const std::vector<RankReport>& reports, const TimedSteps& steps);
 
 }  // namespace reckon

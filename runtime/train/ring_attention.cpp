@@ -26,6 +26,15 @@ void narrow_into(const at::Tensor& target, const at::Tensor& source) {
   });
 }
 
+/// rest = source (accumulator precision) - rounded.
+void keep_rest(const at::Tensor& rest, const at::Tensor& source, const at::Tensor& rounded) {
+  with_element_type(rest, [&]<class T>(T) {
+    kernels::cut_off_rows<T>(pointer<const kernels::Accumulator<T>>(source), source.stride(0),
+                             pointer<const T>(rounded), rounded.stride(0), pointer<T>(rest), rest.stride(0),
+                             rest.size(0), rest.size(1));
+  });
+}
+
 /// Sums of one row in accumulator precision: the tensors themselves where they have it, else a buffer used row by row.
 class Sums {
  public:
@@ -90,7 +99,7 @@ void RingAttention::forward(const at::Tensor& query, const KeyValue& keys, const
 
 void RingAttention::backward(const at::Tensor& output_gradient, const at::Tensor& query, const KeyValue& keys,
                              const at::Tensor& output, const at::Tensor& log_sum_exp, const at::Tensor& query_gradient,
-                             const KeyValue& keys_gradient) {
+                             const KeyValue& keys_gradient, const KeyValue& keys_rest) {
   const auto rows = static_cast<std::int64_t>(rows_.size());
   const std::int64_t tokens = query.size(0) / rows, heads = query.size(1) / head_dim_;
   const std::vector<RowRound> rounds = rounds_of(rows_);
@@ -120,6 +129,9 @@ void RingAttention::backward(const at::Tensor& output_gradient, const at::Tensor
     }
     if (gradients) gradients->finish();
     sums.end(row, sum);
+    if (keys_rest.key.size(1) == 0) continue;
+    keep_rest(part(keys_rest.key), sum[1], part(keys_gradient.key));
+    keep_rest(part(keys_rest.value), sum[2], part(keys_gradient.value));
   }
 }
 

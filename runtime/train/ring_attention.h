@@ -27,10 +27,11 @@ class RingAttention {
   /// row. Fills output [T, heads * head_dim] and log_sum_exp [rows * heads, tokens].
   void forward(const at::Tensor& query, const KeyValue& keys, const at::Tensor& output, const at::Tensor& log_sum_exp);
 
-  /// Fills the gradients of queries, keys and values, which have their shapes.
+  /// Fills the gradients of queries, keys and values, which have their shapes, and, where `keys_rest` has columns, what
+  /// rounding the latter two has cut off.
   void backward(const at::Tensor& output_gradient, const at::Tensor& query, const KeyValue& keys,
                 const at::Tensor& output, const at::Tensor& log_sum_exp, const at::Tensor& query_gradient,
-                const KeyValue& keys_gradient);
+                const KeyValue& keys_gradient, const KeyValue& keys_rest);
 
  private:
   const Rows& rows_;

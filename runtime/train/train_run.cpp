@@ -49,14 +49,18 @@ TrainResult train(const Plan& plan, Communicator& world, const TokenStream& toke
   std::int64_t start = 0;
   if (!folders.resume.empty()) start = load_checkpoint(plan, world, trainer, folders.resume);
   else if (!plan.train.initial_weights.empty()) load_initial_weights(plan, world, trainer);
-  for (GroupCalls* group : trainer.groups().all()) group->communicator().reset_traffic();
   if (!observer.times_ops) trainer.timer().without_borders();
   const std::int64_t offset = clock_offset(world);
-  std::vector<StepTimes> timed;
-  std::vector<double> seconds;
-  std::int64_t done = start;
+  std::vector<StepTimes> times;
+  TimedSteps timed;
+  const std::int64_t first_timed = std::min(start + plan.train.warmup, std::max(start, plan.train.steps - 1));
+  std::int64_t done = start, counted_from = start;
   bool stop = false;
   while (done < plan.train.steps && !stop) {
+    if (done == start || done == first_timed) {  // traffic is that of the timed steps
+      for (GroupCalls* group : trainer.groups().all()) group->communicator().reset_traffic();
+      counted_from = done;
+    }
     world.barrier().wait();  // ranks start the step together, so that it measures the step alone
     const double cpu_start = thread_cpu_seconds();
     const StepResult result = trainer.step(done++);
@@ -64,14 +68,15 @@ TrainResult train(const Plan& plan, Communicator& world, const TokenStream& toke
     double shared[] = {result.times.seconds, observer.stop_requested() ? 1.0 : 0.0};
     world.all_reduce(view(shared), Reduction::maximum).wait();
     stop = shared[1] > 0;
-    const bool is_warm = done - start > plan.train.warmup || done == plan.train.steps || stop;
-    if (is_warm) {
-      timed.push_back(result.times);
-      seconds.push_back(shared[0]);
+    if (done > first_timed || stop) {
+      times.push_back(result.times);
+      timed.seconds.push_back(shared[0]);
+      timed.useful_tokens.push_back(static_cast<double>(result.tokens));
     }
-    if (timed.size() > kMostTimed) {
-      timed.erase(timed.begin());
-      seconds.erase(seconds.begin());
+    if (times.size() > kMostTimed) {
+      times.erase(times.begin());
+      timed.seconds.erase(timed.seconds.begin());
+      timed.useful_tokens.erase(timed.useful_tokens.begin());
     }
     if (world.rank() == 0)
       observer.on_step({done, result.loss, result.gradient_norm, result.learning_rate, shared[0], cpu,
@@ -86,8 +91,8 @@ TrainResult train(const Plan& plan, Communicator& world, const TokenStream& toke
   const std::vector<RankTrace> traces = exchange_traces(world, trace, offset);
   if (world.rank() == 0) observer.on_trace(traces);
   if (observer.on_gradient_check) run_gradient_check(plan, world, tokens, trainer, done, observer);
-  const RankReport report = rank_report(trainer, world.rank(), account, timed, done - start);
-  return {measured_profile(plan, exchange_reports(world, report), seconds, done), done};
+  const RankReport report = rank_report(trainer, world.rank(), account, times, done - counted_from);
+  return {measured_profile(plan, exchange_reports(world, report), timed), done};
 }
 
 }  // namespace reckon

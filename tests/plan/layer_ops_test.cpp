@@ -236,7 +236,7 @@ TEST(LayerOps, ShapeKeysAreCanonical) {
   const OpList list = dense(llama3_8b(8192));
   EXPECT_EQ(shape_key(op_named(list, "qkv")), "gemm 8192x6144x4096");
   EXPECT_EQ(shape_key(op_named(list, "attention")),
-            "attention queries 8192 keys 8192 heads 32/8 dim 128/128 pairs 33558528");
+            "attention queries 8192 heads 32/8 dim 128/128 keys 8192 pairs 33558528");
 }
 
 TEST(LayerOps, TheFirstOfEveryNLayersHasTheWindow) {

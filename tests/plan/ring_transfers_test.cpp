@@ -107,9 +107,9 @@ TEST(RingTransfers, WhatOneRankSendsAnotherReceives) {
         for (const RingTransfers& plan : plans) {
           const auto rank = static_cast<std::size_t>(plan.rank);
           EXPECT_EQ(plan.received(), work.received[rank]);
-          EXPECT_EQ(plan.sent(), work.sent[rank]);
+          EXPECT_EQ(plan.sends().tokens, work.sent[rank]);
           EXPECT_EQ(plan.pairs(), work.pairs[rank]);
-          EXPECT_EQ(plan.gradients_sent(), work.received[rank]);
+          EXPECT_EQ(plan.sends().gradient_tokens, work.received[rank]);
           for (const RingRound& round : plan.rounds) {
             EXPECT_LE(round.received(), plan.rank_tokens);  // the fixed buffer holds two of these
             if (round.from < 0) continue;
@@ -123,6 +123,19 @@ TEST(RingTransfers, WhatOneRankSendsAnotherReceives) {
       }
 }
 
+TEST(RingSends, AreTheSumsOfAllRanksTransfers) {
+  for (const std::int64_t ring : {2, 3, 8})
+    for (const Placement kind : kPlacements)
+      for (const TransferMode mode : kModes)
+        for (std::uint64_t seed = 0; seed < 10; ++seed) {
+          const DocumentBorders documents = random_pack(seed, ring * 24, 30);
+          const TokenPlacement placement = place_tokens(documents, ring, kind);
+          std::vector<RingSends> summed;
+          for (const RingTransfers& plan : all_ranks(documents, placement, mode)) summed.push_back(plan.sends());
+          EXPECT_EQ(ring_sends(documents, placement, mode), summed) << "ring " << ring << " seed " << seed;
+        }
+}
+
 TEST(RingTransfers, RingPassesWholeBlocksAsFarAsTheyAreNeeded) {
   // 4 ranks of 4 tokens; documents of 10 and 6 tokens reach over three and two ranks
   const DocumentBorders documents = document_borders(Lengths{10, 6}, 16);
@@ -130,8 +143,8 @@ TEST(RingTransfers, RingPassesWholeBlocksAsFarAsTheyAreNeeded) {
   EXPECT_EQ(ring_rounds(documents, placement), 2);
   for (const RingTransfers& plan : all_ranks(documents, placement, TransferMode::ring)) {
     ASSERT_EQ(plan.rounds.size(), 2u);
-    EXPECT_EQ(plan.messages_sent(), 2);
-    EXPECT_EQ(plan.sent(), 8);
+    EXPECT_EQ(plan.sends().messages, 2);
+    EXPECT_EQ(plan.sends().tokens, 8);
     for (const RingRound& round : plan.rounds) {
       EXPECT_EQ(round.to, (plan.rank + 1) % 4);
       EXPECT_EQ(round.receive, (std::vector<LocalRange>{{0, 4}}));
@@ -153,7 +166,7 @@ TEST(RingTransfers, DirectSendsByHand) {
   EXPECT_EQ(last.rounds[0].receive, (std::vector<LocalRange>{{2, 2}}));
   EXPECT_EQ(last.rounds[0].tasks, (std::vector<AttentionTask>{{0, 4, 0, 2, 1}}));
   const RingTransfers first = ring_transfers(documents, placement, 0, TransferMode::direct);
-  EXPECT_EQ(first.sent(), 8);  // its four tokens to ranks 1 and 2
+  EXPECT_EQ(first.sends().tokens, 8);  // its four tokens to ranks 1 and 2
   EXPECT_EQ(first.received(), 0);
 }
 
@@ -173,7 +186,7 @@ TEST(RingTransfers, AlignedDocumentsHaveNoRounds) {
     for (const TransferMode mode : kModes)
       for (const RingTransfers& plan : all_ranks(documents, place_tokens(documents, 8, kind), mode)) {
         EXPECT_TRUE(plan.rounds.empty());
-        EXPECT_EQ(plan.messages_sent(), 0);
+        EXPECT_EQ(plan.sends(), RingSends{});
       }
   EXPECT_EQ(choose_transfer_mode(documents, place_tokens(documents, 8, Placement::contiguous)), TransferMode::direct);
 }

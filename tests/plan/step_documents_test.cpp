@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "tests/support/small_plans.h"
@@ -97,6 +98,56 @@ TEST(DocumentWork, CostsFollowTheHardware) {
   // 3.5 * 2 * (16 + 16) * 4 heads * 2 / 1e12 and 3 * 32 * 4 heads * 2 bytes / 1e10
   EXPECT_DOUBLE_EQ(placement_costs(plan).pair, 3.5 * 2 * 32 * 4 * 2 / 1e12);
   EXPECT_DOUBLE_EQ(placement_costs(plan).key_token, (2 * 2.0 + 4) * 32 * 4 / 1e10);
+}
+
+TEST(PricedSteps, AreThoseARunTimes) {
+  Plan plan = plan_with("fineweb", 4096, 1);  // 16 rows a step
+  const auto expect = [&](std::int64_t steps, std::int64_t warmup, PricedSteps expected) {
+    plan.train.steps = steps;
+    plan.train.warmup = warmup;
+    const PricedSteps priced = priced_steps(plan);
+    EXPECT_EQ(priced.first, expected.first);
+    EXPECT_EQ(priced.count, expected.count);
+    EXPECT_EQ(priced.is_sample, expected.is_sample);
+  };
+  expect(20, 2, {2, 18, false});
+  expect(2, 2, {1, 1, false});  // the last one, where no more remain
+  expect(1, 0, {0, 1, false});
+  expect(35, 2, {2, 32, true});  // 32 steps hold 512 rows
+  plan.batch.global_batch = 1024;
+  expect(20, 2, {2, 1, true});
+}
+
+TEST(PricedSteps, TheirTokensAreCountedAndTheirMedianPairsPriced) {
+  Plan plan = plan_with("code", 2048, 1);
+  plan.batch.global_batch = 4;
+  plan.train.steps = 5;
+  plan.train.warmup = 2;
+  StepPacker packer(plan);
+  double tokens = 0;
+  std::vector<double> pairs;
+  for (int step = 0; step < 5; ++step) {
+    double of_step = 0;
+    for (const auto& group : packer.next())
+      for (const PackedRow& row : group) {
+        if (step >= 2) tokens += static_cast<double>(row.tokens());
+        of_step += row.pairs();
+      }
+    if (step >= 2) pairs.push_back(of_step / 4);
+  }
+  std::sort(pairs.begin(), pairs.end());
+  EXPECT_LT(pairs.front(), pairs.back());
+  const DocumentWork work = document_work(plan);
+  EXPECT_DOUBLE_EQ(work.useful_tokens, tokens / 3);
+  EXPECT_DOUBLE_EQ(work.attention.pairs_per_row, pairs[1]);
+}
+
+TEST(DocumentWork, WholeRowsAreAlikeForEveryReplica) {
+  Plan plan = plan_with("code", 2048, 1);
+  plan.documents.rows = Rows::padded;
+  EXPECT_GT(document_work(plan).replica_imbalance, 1.0);
+  plan.documents.attention = AttentionScope::whole_row;
+  EXPECT_EQ(document_work(plan).replica_imbalance, 1.0);
 }
 
 TEST(PlannedDocuments, OneDocumentARowIsTheClosedForm) {

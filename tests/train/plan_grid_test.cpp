@@ -75,6 +75,11 @@ bool is_rounded(const Plan& plan) {
          plan.optimizer.states != NumberFormat::fp32;
 }
 
+/// Blocks end where a rank's tensors end, so that other numbers are rounded than on one rank.
+bool stores_in_bits(const Plan& plan) {
+  return is_block_scaled(plan.activations.stored);
+}
+
 Plan plan_with(const std::vector<std::string>& keys) {
   Plan plan = parse_plan(kBasePlan, "the base plan", keys, {});
   if (const auto broken = check_plan(plan); !broken.empty()) throw std::invalid_argument(broken.front().message);
@@ -116,7 +121,7 @@ Outcome train(const Plan& plan) {
       outcome.norms.push_back(step.gradient_norm);
     }
     const StepProfile measured = measured_profile(
-        plan, exchange_reports(world, rank_report(trainer, rank, account, times, kSteps)), {1.0}, kSteps);
+        plan, exchange_reports(world, rank_report(trainer, rank, account, times, kSteps)), {{1.0}, {1.0}});
     if (rank == 0) outcome.measured = measured;
     const AccountScope scope(account_of_the_test());
     const std::lock_guard lock(mutex);
@@ -150,6 +155,16 @@ double largest(const std::map<std::string, at::Tensor>& tensors) {
 
 class PlanGrid : public ::testing::TestWithParam<GridLine> {
  protected:
+  /// Of activations in int8, 1 / 254 of a block's largest: gradients move by a few parts in a hundred, losses not at
+  /// all.
+  void expect_near_one_rank(const Outcome& got) {
+    const Outcome& expected = reference_of(GetParam().keys);
+    EXPECT_NEAR(got.losses[0], expected.losses[0], 1e-5 * expected.losses[0]);
+    for (const auto& [name, gradient] : expected.gradients)
+      EXPECT_LT((got.gradients.at(name) - gradient).norm().item<double>(), 0.05 * gradient.norm().item<double>())
+          << name;
+  }
+
   Plan plan_ = plan_with(GetParam().keys);
 };
 
@@ -163,6 +178,7 @@ TEST_P(PlanGrid, ComputesWhatOneRankComputesAndRepeatsToTheBit) {
   for (const auto& [name, weight] : got.weights) EXPECT_TRUE(at::equal(weight, again.weights.at(name))) << name;
 
   if (is_rounded(plan_)) return;  // gradient_formats_test.cpp
+  if (stores_in_bits(plan_)) return expect_near_one_rank(got);
   const Outcome& expected = reference_of(GetParam().keys);
   for (std::size_t step = 0; step < kSteps; ++step) {
     EXPECT_NEAR(got.losses[step], expected.losses[step], 1e-5 * expected.losses[step]) << "step " << step;

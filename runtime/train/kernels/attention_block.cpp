@@ -107,15 +107,28 @@ RECKON_CPU_CLONES void row_products(const T* gradient, std::int64_t gradient_str
 
 template <class T>
 RECKON_CPU_CLONES void sum_parts(T* target, std::int64_t target_stride, const T* source, std::int64_t source_stride,
-                                 std::int64_t part_stride, std::int64_t parts, std::int64_t rows, std::int64_t width) {
+                                 std::int64_t part_stride, std::int64_t parts, std::int64_t rest, std::int64_t rows,
+                                 std::int64_t width) {
   for (std::int64_t row = 0; row < rows; ++row) {
 #pragma omp simd
     for (std::int64_t i = 0; i < width; ++i) {
       const T* const first = source + row * source_stride + i;
       Accumulator<T> sum = load(*first);
       for (std::int64_t part = 1; part < parts; ++part) sum += load(first[part * part_stride]);
+      for (std::int64_t part = 0; rest > 0 && part < parts; ++part) sum += load(first[part * part_stride + rest]);
       store(target[row * target_stride + i], sum);
     }
+  }
+}
+
+template <class T>
+RECKON_CPU_CLONES void cut_off_rows(const Accumulator<T>* source, std::int64_t source_stride, const T* rounded,
+                                    std::int64_t rounded_stride, T* rest, std::int64_t rest_stride, std::int64_t rows,
+                                    std::int64_t width) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i)
+      store(rest[row * rest_stride + i], source[row * source_stride + i] - load(rounded[row * rounded_stride + i]));
   }
 }
 
@@ -150,7 +163,9 @@ RECKON_INSTANTIATE_FOR_ACCUMULATOR(double);
   template void row_products<T>(const T*, std::int64_t, const T*, std::int64_t, std::int64_t, std::int64_t,        \
                                 std::int64_t, Accumulator<T>*);                                                    \
   template void sum_parts<T>(T*, std::int64_t, const T*, std::int64_t, std::int64_t, std::int64_t, std::int64_t,   \
-                             std::int64_t);                                                                        \
+                             std::int64_t, std::int64_t);                                                          \
+  template void cut_off_rows<T>(const Accumulator<T>*, std::int64_t, const T*, std::int64_t, T*, std::int64_t,     \
+                                std::int64_t, std::int64_t);                                                       \
   template void widen_rows<T>(const T*, std::int64_t, Accumulator<T>*, std::int64_t, std::int64_t);                \
   template void narrow_rows<T>(const Accumulator<T>*, std::int64_t, T*, std::int64_t, std::int64_t, std::int64_t)
 RECKON_INSTANTIATE(float);

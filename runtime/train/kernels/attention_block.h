@@ -41,10 +41,17 @@ template <class T>
 void row_products(const T* gradient, std::int64_t gradient_stride, const T* output, std::int64_t output_stride,
                   std::int64_t rows, std::int64_t heads, std::int64_t head_dim, Accumulator<T>* delta);
 
-/// target[row] = sum over `parts` of source[row], parts `part_stride` elements apart; rounded once.
+/// target[row] = sum over `parts` of source[row], parts `part_stride` elements apart; rounded once. With `rest` > 0
+/// each part's number is that of `source` plus the one `rest` elements behind it (see cut_off_rows).
 template <class T>
 void sum_parts(T* target, std::int64_t target_stride, const T* source, std::int64_t source_stride,
-               std::int64_t part_stride, std::int64_t parts, std::int64_t rows, std::int64_t width);
+               std::int64_t part_stride, std::int64_t parts, std::int64_t rest, std::int64_t rows, std::int64_t width);
+
+/// rest[row] = source[row] - rounded[row]: with it a number has twice the bits of its type.
+template <class T>
+void cut_off_rows(const Accumulator<T>* source, std::int64_t source_stride, const T* rounded,
+                  std::int64_t rounded_stride, T* rest, std::int64_t rest_stride, std::int64_t rows,
+                  std::int64_t width);
 
 /// target[row] = source[row] in the other precision.
 template <class T>
