@@ -55,6 +55,12 @@ bool can_start_mpi() {
   return is_installed("mpirun") && !enclosing_launcher();
 }
 
+std::string nccl_refusal() {
+  return "training and calibration do not run on GPUs yet: the NCCL communicator and the CUDA number formats are there "
+         "(`./bootstrap gpu-check` tests them; docs/gpu.md), the training runtime's tensors are not on the device; "
+         "--backend mpi or threads runs the plan on this machine's processors";
+}
+
 ProcessSpec rank_processes(Backend backend, std::int64_t ranks, const std::vector<std::string>& rank_command) {
   // One thread a rank: ranks share the cores, and spinning OpenMP threads would take them from each other.
   // With RECKON_STARTED_BY_RUN a rank leaves its error in a file for us to tell, instead of telling it itself.

@@ -25,6 +25,9 @@ bool can_start_mpi();
 
 enum class Backend { threads, mpi, nccl };
 
+/// Why nothing can be trained or calibrated over nccl yet, and what can be done.
+std::string nccl_refusal();
+
 /// `reckon-rank` with these arguments, once per rank: one process for threads, `mpirun -n ranks` otherwise. Throws
 /// RunError when mpirun is not installed.
 ProcessSpec rank_processes(Backend backend, std::int64_t ranks, const std::vector<std::string>& rank_command);

@@ -153,9 +153,7 @@ void check_launcher(const LauncherPlace& place, const Plan& plan, const RunOptio
 
 /// Refuses what a rank would refuse, before the folder is touched.
 void check_run(const RunOptions& options, const Plan& plan) {
-  if (backend_of(options, plan) == Backend::nccl)
-    throw ConfigError(
-        "the nccl backend is not in this build; --backend mpi or threads runs on this machine's processors");
+  if (backend_of(options, plan) == Backend::nccl) throw ConfigError(nccl_refusal());
   if (options.check_gradients && plan.parallel.zero == 3)
     throw ConfigError(
         "--check-gradients compares on whole weights, which ZeRO-3 does not hold; check with parallel.zero=1, "

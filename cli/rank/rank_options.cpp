@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "cli/launcher.h"
 #include "plan/errors.h"
 
 namespace reckon {
@@ -47,6 +48,7 @@ RankOptions parse_rank_options(int argc, const char* const* argv) {
     else if (!word.starts_with("-") && word.find('=') != std::string::npos) options.overrides.push_back(word);
     else throw ConfigError(fmt::format("reckon-rank {} does not know '{}'", options.command, word));
   }
+  if (options.backend == "nccl") throw ConfigError(nccl_refusal());
   require(!options.out.empty(), options.command, "--out");
   if (options.command == "train") require(!options.plan.empty(), options.command, "--plan");
   return options;

@@ -49,7 +49,7 @@ void DeviceLane::follow(cudaStream_t other) {
 }
 
 bool DeviceLane::happened(const EventOwner& event) const {
-  const cudaError_t state = cudaEventQuery(event.get());
+  const cudaError_t state = cudaEventQuery(event.get());  // unchecked: "not ready" is an answer
   if (state != cudaErrorNotReady) {
     check_cuda(state, "cudaEventQuery", place_);
     return true;

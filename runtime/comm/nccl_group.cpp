@@ -182,7 +182,7 @@ std::unique_ptr<Communicator> make_world(const std::shared_ptr<NcclRank>& host, 
     std::memcpy(id.internal, bytes.data(), std::min(bytes.size(), sizeof(id.internal)));
     ncclConfig_t config = lane_config();
     return &host->new_group("world", "ncclCommInitRankConfig", [&](ncclComm_t* handle) {
-      return ncclCommInitRankConfig(handle, ranks, id, rank, &config);
+      return ncclCommInitRankConfig(handle, ranks, id, rank, &config);  // unchecked: new_group does
     });
   };
   group->collectives = lane_of(ids[0]);

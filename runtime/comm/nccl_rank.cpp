@@ -156,7 +156,7 @@ void NcclRank::look_for_errors() {
 void NcclRank::abort_all() {
   const std::lock_guard lock(issuing_);
   for (const auto& group : groups_) {
-    if (group->handle != nullptr && !group->aborted) ncclCommAbort(group->handle);  // the run has failed already
+    if (group->handle != nullptr && !group->aborted) ncclCommAbort(group->handle);  // unchecked: it has failed
     group->aborted = true;
   }
   aborted_ = true;
@@ -168,12 +168,12 @@ void NcclRank::destroy_all() {
     ncclResult_t state = ncclCommFinalize((*group)->handle);  // unchecked: the run has succeeded, its results stand
     const std::int64_t until = monotonic_nanoseconds() + kAbortPatience;
     while ((state == ncclSuccess || state == ncclInProgress) && monotonic_nanoseconds() < until) {
-      ncclCommGetAsyncError((*group)->handle, &state);
+      ncclCommGetAsyncError((*group)->handle, &state);  // unchecked: as above
       if (state == ncclSuccess) break;
       std::this_thread::sleep_for(kBetweenPolls);
     }
-    if (state == ncclSuccess) ncclCommDestroy((*group)->handle);
-    else ncclCommAbort((*group)->handle);
+    if (state == ncclSuccess) ncclCommDestroy((*group)->handle);  // unchecked: as above
+    else ncclCommAbort((*group)->handle);                         // unchecked: as above
   }
 }
 

@@ -21,7 +21,7 @@ void check_cuda(cudaError_t result, const char* call, CallPlace place) {
 
 int usable_devices(std::string& reason) {
   int devices = 0;
-  const cudaError_t result = cudaGetDeviceCount(&devices);  // without a driver this is an error, not a zero
+  const cudaError_t result = cudaGetDeviceCount(&devices);  // unchecked: the error is the answer
   if (result == cudaSuccess && devices > 0) return devices;
   reason = result == cudaSuccess ? "CUDA sees no device" : fmt::format("CUDA says: {}", cudaGetErrorString(result));
   return 0;

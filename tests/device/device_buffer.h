@@ -49,7 +49,9 @@ class DeviceTest : public testing::Test {
   void SetUp() override {
     std::string reason;
     devices_ = usable_devices(reason);
-    if (devices_ == 0) GTEST_SKIP() << "no GPU here; " << reason;
+    if (devices_ > 0) return;
+    RecordProperty("skipped_because", reason);  // the JSON of this GoogleTest has no reason otherwise
+    GTEST_SKIP() << "no GPU here; " << reason;
   }
   int devices_ = 0;
 };

@@ -15,7 +15,7 @@ def tests_of(path):
                 "name": suite["name"] + "." + test["name"],
                 "outcome": outcome,
                 "seconds": float(test["time"].rstrip("s")),
-                "reason": "\n".join(entry.get("message", "") for entry in test.get("skipped", [])).strip(),
+                "reason": test.get("skipped_because", ""),
             }
 
 
