@@ -35,6 +35,8 @@ namespace {
 
 using Command = std::function<ExitCode(const Output&)>;
 
+constexpr int kMostDevices = 1 << 24;
+
 /// The parser while it is being built. Options of a command live as long as the command that uses them.
 struct Parser {
   CLI::App app{"Predict, simulate, run and compare parallel plans for training large language models.", "reckon"};
@@ -109,7 +111,7 @@ void add_search(Parser& parser) {
       "search llama2-70b-128xa100 --devices 64 --top 5", search_command);
   add_plan_arguments(command, *options);
   command->add_option("--devices", options->devices, "Devices to use (as many as the plan has)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, kMostDevices).description(""));
   add_html(command, *options);
   command
       ->add_option(

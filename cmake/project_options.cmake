@@ -9,7 +9,11 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
 
+# Sanitized programs are slow to build and to run: -O1 halves both.
 set(RECKON_SANITIZE "" CACHE STRING "Value of -fsanitize=, e.g. address,undefined or thread")
+if(RECKON_SANITIZE)
+  set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")
+endif()
 
 add_library(project_options INTERFACE)
 target_include_directories(project_options INTERFACE ${PROJECT_SOURCE_DIR})
@@ -17,7 +21,8 @@ target_compile_options(project_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wnon-virtual-dtor;-Woverloaded-virtual;-Werror>
   "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall$<COMMA>-Wextra$<COMMA>-Wshadow$<COMMA>-Werror>")
 if(RECKON_SANITIZE)
-  target_compile_options(project_options INTERFACE -fsanitize=${RECKON_SANITIZE} -fno-omit-frame-pointer)
+  target_compile_options(project_options INTERFACE -fsanitize=${RECKON_SANITIZE} -fno-sanitize-recover=all
+                         -fno-omit-frame-pointer)
   target_link_options(project_options INTERFACE -fsanitize=${RECKON_SANITIZE})
 endif()
 

@@ -30,7 +30,14 @@ std::vector<Record> records(std::string_view text, const std::string& file) {
   std::string cell;
   bool quoted = false;
   int line = 1, quote_line = 1;
+  constexpr std::size_t kLongestCell = 4096;
   const auto end_cell = [&] {
+    if (cell.size() > kLongestCell)
+      throw ConfigError({{fmt::format("a cell has {} characters; at most {} are read", cell.size(), kLongestCell),
+                          file,
+                          line,
+                          0,
+                          {}}});
     record.cells.push_back(trimmed(cell));
     cell.clear();
   };

@@ -1,5 +1,7 @@
 #include "cost_model/predict.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "cost_model/assumptions.h"
@@ -10,6 +12,7 @@
 #include "cost_model/model_flops.h"
 #include "cost_model/step_time.h"
 #include "cost_model/traffic.h"
+#include "plan/errors.h"
 #include "plan/parameters.h"
 #include "plan/step_documents.h"
 
@@ -36,6 +39,18 @@ StepSummary step_summary(const Plan& plan, const StepTime& time, const Attention
   return step;
 }
 
+/// Figures of hardware that are out of all proportion make times that are no prediction.
+void require_possible(Seconds step) {
+  constexpr double kLongest = 1e12;  // 30,000 years
+  if (step.value > 0 && step.value < kLongest) return;
+  throw RuleError(
+      {{fmt::format("the step would take {:.3g} s, which no step takes; look at the figures of hardware", step.value),
+        {},
+        0,
+        0,
+        "hardware"}});
+}
+
 }  // namespace
 
 StepProfile predict(const Plan& resolved) {
@@ -51,6 +66,7 @@ StepProfile predict(const Plan& resolved) {
   profile.packing = documents.packing;
   const OpTimes times = estimate_op_times(resolved, documents);
   const StepTime time = step_time(resolved, times);
+  require_possible(time.total);
   profile.step = step_summary(resolved, time, work, documents.useful_tokens);
   profile.time = time.components;
   profile.traffic = step_traffic(resolved, times);

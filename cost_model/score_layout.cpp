@@ -18,7 +18,7 @@ std::string set_layout(ScoreCells& row, std::int64_t gpus, ParallelSpec& paralle
   parallel.ring =
       row.count("ring").value_or(std::max<std::int64_t>(1, context / std::max<std::int64_t>(1, parallel.ulysses)));
   const std::int64_t model_ranks = parallel.tensor * parallel.pipeline * context;
-  if (model_ranks < 1 || parallel.ulysses * parallel.ring != context) return "layout_mismatch";
+  if (model_ranks < 1 || model_ranks > gpus || parallel.ulysses * parallel.ring != context) return "layout_mismatch";
   if (const auto data = row.count("dp")) {
     parallel.data = *data;
   } else {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <regex>
 
 #include "cost_model/score_cells.h"
@@ -56,6 +57,22 @@ HardwareSpec row_hardware(ScoreCells& row, const ScoreLibrary& library, Hardware
     if (hardware.devices_per_node <= 0) hardware.devices_per_node = 8;
   }
   return hardware;
+}
+
+/// Sizes that could not be computed with, before they are: a sentence, or an empty text.
+std::string impossible_size(const ScoreCells& row) {
+  constexpr double kRanks = 1 << 20, kWidth = 1 << 24, kRows = 2147483647.0;
+  const std::pair<const char*, double> most[] = {
+      {"n_layers", 10000},     {"hidden", kWidth},   {"n_heads", kWidth},   {"n_kv_heads", kWidth},
+      {"ffn_hidden", kWidth},  {"vocab", kRows},     {"seq_len", kRows},    {"micro_batch", kRows},
+      {"global_batch", kRows}, {"gpus", kRanks},     {"tp", kRanks},        {"gpus_per_node", kRanks},
+      {"pp", kRanks},          {"cp", kRanks},       {"dp", kRanks},        {"vpp", kRanks},
+      {"ep", kRanks},          {"ulysses", kRanks},  {"ring", kRanks},      {"zero_group", kRanks},
+      {"zero_stage", 3},       {"gpu_mem_gib", 1e6}, {"peak_mem_gib", 1e6}, {"global_batch_inferred", kRows}};
+  for (const auto& [column, limit] : most)
+    if (std::abs(row.number(column).value_or(0)) > limit)
+      return fmt::format("{} is {}; at most {:.0f} is possible", column, row.text(column), limit);
+  return "";
 }
 
 std::string set_batch(ScoreCells& row, RowPlan& result) {
@@ -180,6 +197,7 @@ RowPlan row_plan(const CsvTable& table, std::size_t index, const ScoreLibrary& l
   const std::string& outcome = row.text("outcome");
   if (!outcome.empty() && outcome != "ok" && outcome != "oom") return skip("outcome");
   const std::string& name = row.text("model");
+  if (result.message = impossible_size(row); !result.message.empty()) return skip("unsupported");
   if (is_adapter(name)) return skip("adapter");
   if (is_other_architecture(name)) return skip("architecture");
   const std::optional<ModelSpec> known = library.model ? library.model(name) : std::nullopt;

@@ -19,6 +19,14 @@ void check_hardware(Rules& rules) {
   if (hardware.devices_per_node < 1 || hardware.devices_per_node > kMostDevices)
     rules.broken("hardware.devices_per_node", fmt::format("hardware.devices_per_node is {}; legal: 1 to {}",
                                                           hardware.devices_per_node, kMostDevices));
+  constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+  const std::pair<const char*, Bytes> sizes[] = {{"device.memory", hardware.device.memory},
+                                                 {"context", hardware.context},
+                                                 {"communicator", hardware.communicator}};
+  for (const auto& [key, bytes] : sizes)
+    if (bytes.value > kMostBytes)
+      rules.broken(fmt::format("hardware.{}", key),
+                   fmt::format("hardware.{} is {} bytes; at most 2^60 can be planned", key, bytes.value));
   if (hardware.device.memory.value <= 0)
     rules.broken("hardware.device.memory", "hardware.device.memory must be above 0 B");
   if (!(hardware.device.memory_bandwidth.value > 0)) {

@@ -12,6 +12,7 @@
 #include "plan/errors.h"
 #include "plan/nearest_name.h"
 #include "plan/parse_quantity.h"
+#include "plan/read_only_file.h"
 #include "plan/yaml_document.h"
 
 namespace reckon {
@@ -78,7 +79,7 @@ LengthSource::LengthSource(const std::string& source, std::int64_t row_tokens, s
       sum += probabilities_.back();
     }
     for (double& probability : probabilities_) probability /= sum;
-  } else if (!std::filesystem::exists(source)) {
+  } else if (!path_exists(source)) {
     std::string message = fmt::format("documents.source is '{}': neither a file nor a folder, nor one of {}", source,
                                       fmt::join(known_length_sources(), ", "));
     const std::string nearest = nearest_name(source, known_length_sources());

@@ -2,6 +2,7 @@
 
 #include "plan/byte_tokens.h"
 #include "plan/megatron_dataset.h"
+#include "plan/read_only_file.h"
 #include "plan/token_file.h"
 
 namespace reckon {
@@ -19,10 +20,9 @@ std::vector<std::int64_t> DocumentSource::lengths() const {
 }
 
 std::unique_ptr<DocumentSource> open_documents(const std::filesystem::path& path) {
-  if (std::filesystem::is_directory(path)) return open_text(path);
+  if (folder_exists(path)) return open_text(path);
   const std::filesystem::path ending = path.extension();
-  if (ending == ".idx" ||
-      (ending == ".bin" && std::filesystem::exists(std::filesystem::path(path).replace_extension(".idx"))))
+  if (ending == ".idx" || (ending == ".bin" && path_exists(std::filesystem::path(path).replace_extension(".idx"))))
     return open_megatron(path);
   return is_token_file(path) ? open_token_file(path) : open_text(path);
 }

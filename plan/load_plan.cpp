@@ -103,6 +103,7 @@ class PlanLoader {
   void collect_override(const std::string& text) {
     const std::size_t equals = text.find('=');
     const auto fail = [&](const std::string& message) { errors_.push_back({message, {}, 0, 0, {}}); };
+    if (const std::string problem = unprintable(text); !problem.empty()) return fail(problem);
     if (equals == std::string::npos || equals == 0) {
       return fail(fmt::format("'{}' is not an override; write key=value, such as parallel.tensor=4", text));
     }
@@ -112,7 +113,8 @@ class PlanLoader {
     const PlanKey* key = find_plan_key(path);
     const bool is_text = key != nullptr && (key->type == "text" || (key->set == nullptr && !value.starts_with("{")));
     try {
-      Assignment assignment{path, is_text ? YamlValue::quoted_scalar(value) : parse_yaml(value, {}), text};
+      Assignment assignment{path, is_text ? YamlValue::quoted_scalar(value) : without_place(parse_yaml(value, {})),
+                            text};
       if (key == nullptr && is_section(path) && assignment.value.kind == YamlValue::Kind::mapping) {
         for (const YamlEntry& entry : assignment.value.entries) {
           collect_override(path + "." + entry.key + "=" + write_value(entry.value));
@@ -126,6 +128,17 @@ class PlanLoader {
     } catch (const ConfigError& error) {
       add(error, path, YamlValue{}, text);
     }
+  }
+
+  /// What an override says has no place in the file.
+  static YamlValue without_place(YamlValue value) {
+    value.line = value.column = 0;
+    for (YamlValue& item : value.items) item = without_place(std::move(item));
+    for (YamlEntry& entry : value.entries) {
+      entry.line = entry.column = 0;
+      entry.value = without_place(std::move(entry.value));
+    }
+    return value;
   }
 
   static std::string write_value(YamlValue value) {
@@ -214,7 +227,6 @@ class PlanLoader {
       if (assignment.path.starts_with(key + ".")) patches.push_back(&assignment);
     }
     if (reference == nullptr) return;
-    const std::string& override_text = patches.empty() ? reference->override_text : patches.back()->override_text;
     try {
       const YamlValue& value = reference->value;
       if (value.kind != YamlValue::Kind::mapping) {
@@ -231,7 +243,7 @@ class PlanLoader {
       for (const Assignment* patch : patches) merge(tree, nested(patch->path.substr(key.size() + 1), patch->value));
       target = read(tree, file_);
     } catch (const ConfigError& error) {
-      add_reference_error(error, key, *reference, override_text);
+      add_reference_error(error, key, *reference, patches);
     }
   }
 
@@ -279,11 +291,27 @@ class PlanLoader {
     }
   }
 
+  /// The overrides that an error of `key` is to be blamed on: that of this key, else all below `model` or `hardware`,
+  /// because sizes depend on each other.
+  static std::string blamed(const std::string& key, const Assignment& reference,
+                            const std::vector<const Assignment*>& patches) {
+    std::vector<std::string_view> all;
+    std::string own;  // the last one wins
+    for (const Assignment* patch : patches) {
+      const std::string below = patch->path.substr(reference.path.size() + 1);
+      if (below == key || below.starts_with(key + ".") || key.starts_with(below + ".")) own = patch->override_text;
+      all.push_back(patch->override_text);
+    }
+    if (!own.empty()) return own;
+    return all.empty() ? reference.override_text : fmt::format("{}", fmt::join(all, " "));
+  }
+
   /// Errors inside another file keep their place; those of the plan file and of a name get the reference's.
   void add_reference_error(const ConfigError& error, const std::string& key, const Assignment& reference,
-                           const std::string& override_text) {
+                           const std::vector<const Assignment*>& patches) {
     for (Diagnostic diagnostic : error.diagnostics()) {
       const bool own = diagnostic.file.empty() || diagnostic.file == file_;
+      const std::string override_text = blamed(diagnostic.key, reference, patches);
       if (own && !override_text.empty() && diagnostic.line == 0) {
         diagnostic = {fmt::format("{}: {}", override_text, diagnostic.message), {}, 0, 0, diagnostic.key};
       } else if (own) {

@@ -105,6 +105,9 @@ class MegatronDataset : public DocumentSource {
       pointers_.push_back(pointer);
       token_starts_.push_back(token_starts_.back() + length);
     }
+    if (token_starts_.back() > data_.size() / type_.bytes)
+      refuse(index_,
+             fmt::format("lists {} tokens; the data file of {} bytes has fewer", token_starts_.back(), data_.size()));
     std::int64_t last = -1;
     for (std::size_t i = 0; i < static_cast<std::size_t>(borders); ++i) {
       const auto border = read_little_endian<std::int64_t>(&documents[i * 8]);

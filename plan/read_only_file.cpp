@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "plan/errors.h"
@@ -22,8 +23,19 @@ namespace {
 
 }  // namespace
 
+bool path_exists(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+bool folder_exists(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
 ReadOnlyFile::ReadOnlyFile(const std::filesystem::path& path) : name_(path.string()) {
-  descriptor_ = ::open(name_.c_str(), O_RDONLY | O_CLOEXEC);
+  // Not waiting for the writer of a named pipe, which is refused below.
+  descriptor_ = ::open(name_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) refuse(name_, fmt::format("cannot be opened: {}", std::strerror(errno)));
   struct stat status {};
   const bool regular = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);

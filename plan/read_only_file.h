@@ -8,6 +8,11 @@
 
 namespace reckon {
 
+/// Whether something, or a folder, has that name; false where it cannot be looked at (a name too long, no permission),
+/// so that opening it says why.
+bool path_exists(const std::filesystem::path& path);
+bool folder_exists(const std::filesystem::path& path);
+
 class ReadOnlyFile {
  public:
   /// Throws ConfigError when the file is missing, a directory or unreadable.

@@ -1,5 +1,7 @@
 #include "plan/step_documents.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -7,6 +9,7 @@
 #include <numeric>
 
 #include "plan/choices.h"
+#include "plan/errors.h"
 #include "plan/placement_work.h"
 #include "plan/rank_grid.h"
 #include "plan/row_share.h"
@@ -17,6 +20,7 @@ namespace {
 
 /// More documents to choose from than the rows hold, so that the packers that do not cut leave little padding.
 constexpr double kChoice = 1.125;
+constexpr std::size_t kMostDocuments = std::size_t{1} << 22;  // of a step: all of them are packed at once
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -138,6 +142,15 @@ std::vector<std::vector<PackedRow>> StepPacker::next() {
                               [](double sum, const Piece& piece) { return sum + static_cast<double>(piece.tokens); });
   const auto enough = [&] { return padded ? static_cast<std::int64_t>(waiting_.size()) >= rows_ : held >= wanted; };
   while (!enough()) {
+    if (waiting_.size() >= kMostDocuments)
+      throw RuleError(
+          {{fmt::format("a step of {} rows x {} tokens would hold more than {} documents of {}; fewer or shorter "
+                        "rows are needed",
+                        rows_, row_tokens_, kMostDocuments, documents_.source),
+            {},
+            0,
+            0,
+            "batch.global_batch"}});
     const std::int64_t length = source_.lengths(next_document_, 1).front();
     waiting_.push_back({static_cast<std::int64_t>(next_document_++), 0, length});
     held += static_cast<double>(length);

@@ -83,7 +83,7 @@ std::string text_of_line(const TextDocument& document, const std::string& line) 
 
 std::vector<TextDocument> list_text_documents(const fs::path& path) {
   std::vector<TextDocument> list;
-  if (fs::is_directory(path))
+  if (folder_exists(path))
     for (const fs::path& file : files_below(path)) add_file(file, list);
   else add_file(path, list);
   if (list.empty())

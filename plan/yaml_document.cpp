@@ -67,6 +67,7 @@ class TreeBuilder : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
     check_tag(mark, tag);
+    check_printable(mark, text);
     if (expects_key()) {
       open_.back().key = YamlEntry{text, mark.line + 1, mark.column + 1, {}};
       open_.back().has_key = true;
@@ -111,6 +112,10 @@ class TreeBuilder : public YAML::EventHandler {
   }
   static void check_tag(const YAML::Mark& mark, const std::string& tag) {
     if (tag != "?" && tag != "!") fail(mark, fmt::format("the tag '{}' is not understood; remove it", tag));
+  }
+
+  static void check_printable(const YAML::Mark& mark, const std::string& text) {
+    if (const std::string problem = unprintable(text); !problem.empty()) fail(mark, problem);
   }
 
   bool expects_key() const {
@@ -250,6 +255,16 @@ const YamlValue* YamlValue::find(std::string_view key) const {
 YamlValue& YamlValue::add(std::string key, YamlValue value) {
   entries.push_back({std::move(key), 0, 0, std::move(value)});
   return entries.back().value;
+}
+
+std::string unprintable(std::string_view text) {
+  for (const char letter : text) {
+    const auto code = static_cast<unsigned char>(letter);
+    const bool is_layout = letter == '\n' || letter == '\t' || letter == '\r';
+    if ((code < 0x20 && !is_layout) || code == 0x7F)
+      return fmt::format("the text holds the control character 0x{:02X}; remove it", code);
+  }
+  return {};
 }
 
 std::string describe(const YamlValue& value) {

@@ -39,6 +39,9 @@ struct YamlEntry {
   YamlValue value;
 };
 
+/// What is wrong with a text that would command the terminal it is printed on ("\\e[2J"); empty = nothing.
+std::string unprintable(std::string_view text);
+
 /// "a mapping", "a list", "nothing", "'text'": for messages.
 std::string describe(const YamlValue& value);
 

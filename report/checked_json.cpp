@@ -13,7 +13,7 @@ namespace reckon {
 
 namespace {
 
-constexpr std::uintmax_t kLargestFile = 256u << 20;
+constexpr std::uintmax_t kLargestFile = 64u << 20;
 constexpr int kDeepest = 100;
 
 /// Line and column (from 1) of byte `offset` (from 1, as the parser counts).
@@ -49,25 +49,28 @@ std::string document_text(const Json& document) {
   return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Json read_json(const std::filesystem::path& file) {
-  const std::string text = read_text(file);
+std::optional<Json> parse_shallow_json(const std::string& text) {
   bool too_deep = false;
   const auto limit_depth = [&](int depth, Json::parse_event_t, Json&) {
     too_deep = too_deep || depth > kDeepest;
     return !too_deep;
   };
+  Json document = Json::parse(text, limit_depth);
+  return too_deep ? std::nullopt : std::optional(std::move(document));
+}
+
+Json read_json(const std::filesystem::path& file) {
+  const std::string text = read_text(file);
   try {
-    Json document = Json::parse(text, limit_depth);
-    if (too_deep) {
-      throw ConfigError(
-          {{fmt::format("values are nested more than {} levels deep", kDeepest), file.string(), 0, 0, {}}});
-    }
-    return document;
+    if (std::optional<Json> document = parse_shallow_json(text)) return *std::move(document);
+    throw ConfigError({{fmt::format("values are nested more than {} levels deep", kDeepest), file.string(), 0, 0, {}}});
   } catch (const Json::parse_error& error) {
     const std::string what = error.what();
     const auto reason = what.find("syntax error");
     throw ConfigError({place_of(text, error.byte, file.string(),
                                 "this is not JSON: " + (reason == std::string::npos ? what : what.substr(reason)))});
+  } catch (const Json::out_of_range&) {
+    throw ConfigError({{"a number is too large to be read", file.string(), 0, 0, {}}});
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,11 @@ using Json = nlohmann::ordered_json;  // keys stay in the order they are written
 /// A document as the program writes it. Bytes that are no UTF-8 (a file may have any name) are replaced by U+FFFD.
 std::string document_text(const Json& document);
 
-/// The document in `file`. Throws ConfigError with line and column when it is missing, larger than 256 MiB or no JSON.
+/// The document, or nothing when it nests deeper than 100 levels (writing it would exhaust the stack). Throws
+/// Json::parse_error, or Json::out_of_range for a number beyond a double.
+std::optional<Json> parse_shallow_json(const std::string& text);
+
+/// The document in `file`. Throws ConfigError with line and column when it is missing, larger than 64 MiB or no JSON.
 Json read_json(const std::filesystem::path& file);
 
 /// A value inside a document, with its place for messages. The document must outlive it.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include "plan/errors.h"
@@ -25,19 +26,30 @@ LoggedStep read_step(const CheckedJson& line) {
 }  // namespace
 
 std::vector<LoggedStep> read_metrics(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  if (!stream) throw ConfigError({{"the file cannot be read", file.string(), 0, 0, {}}});
+  constexpr std::streamsize kLongestLine = 1 << 16;
+  const auto refuse = [&](const char* what, int line) { throw ConfigError({{what, file.string(), line, 1, {}}}); };
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) refuse("there is no such file", 0);
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) refuse("the file cannot be read", 0);
   std::vector<LoggedStep> steps;
-  std::string text;
-  for (int number = 1; std::getline(stream, text); ++number) {
-    if (text.empty()) continue;
-    const Json line = Json::parse(text, nullptr, false);
-    if (line.is_discarded()) {
+  std::string text(kLongestLine, '\0');
+  int number = 1;
+  for (; stream.getline(text.data(), kLongestLine); ++number) {
+    const std::string line = text.substr(0, static_cast<std::size_t>(stream.gcount() - (stream.eof() ? 0 : 1)));
+    if (line.empty()) continue;
+    try {
+      const std::optional<Json> json = parse_shallow_json(line);
+      if (!json) refuse("this line nests too deep for a step of a run", number);
+      steps.push_back(read_step(CheckedJson(*json, file.string(), fmt::format("line {}", number))));
+    } catch (const Json::parse_error&) {
       if (stream.eof()) break;
-      throw ConfigError({{"this line is not a JSON object", file.string(), number, 1, {}}});
+      refuse("this line is not a JSON object", number);
+    } catch (const Json::out_of_range&) {
+      refuse("a number of this line is too large to be read", number);
     }
-    steps.push_back(read_step(CheckedJson(line, file.string(), fmt::format("line {}", number))));
   }
+  if (!stream.eof()) refuse("this line is too long for a step of a run", number);
   return steps;
 }
 

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "plan/errors.h"
 #include "plan/simulation_details.h"
 
 namespace reckon {
@@ -43,6 +44,18 @@ Seconds mean(const std::vector<Seconds>& times) {
   Seconds sum(0.0);
   for (const Seconds time : times) sum += time;
   return sum * (1.0 / static_cast<double>(times.size()));
+}
+
+/// Picoseconds in 64 bits end after 107 days, and a simulated step may be longer than the predicted one.
+void require_countable(Seconds step) {
+  constexpr double kLongest = 1e6;
+  if (step.value <= kLongest) return;
+  throw RuleError(
+      {{fmt::format("the step takes {:.3g} s; steps of up to {:.0g} s can be simulated", step.value, kLongest),
+        {},
+        0,
+        0,
+        {}}});
 }
 
 StepSummary summary(const StepSummary& predicted, const std::vector<Seconds>& samples, const Plan& plan) {
@@ -178,6 +191,7 @@ std::optional<std::string> disagreement(const Plan& plan, const OpTimes& times, 
 Simulation simulate_step(const StepProfile& predicted, const OpTimes& times, const SimulationOptions& options) {
   const Plan& plan = predicted.plan;
   Simulation simulation;
+  require_countable(predicted.step.seconds);
   simulation.step = play_step(plan, times, {.unfolded = options.unfolded});
   const PlayedStep& step = *simulation.step;
   simulation.events = step.events;

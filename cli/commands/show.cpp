@@ -8,6 +8,7 @@
 #include "cli/find_configs.h"
 #include "plan/describe_model.h"
 #include "plan/nearest_name.h"
+#include "plan/read_only_file.h"
 #include "report/write_catalogue.h"
 
 namespace reckon {
@@ -83,7 +84,7 @@ ExitCode show_command(const ShowOptions& options, const Output& output) {
     text = one_model(what, output, paths);
   } else if (what == "local" || contains(known_hardware(paths), what)) {
     text = one_hardware(what, output, paths);
-  } else if (std::filesystem::exists(what)) {
+  } else if (path_exists(what)) {
     text = is_hardware_file(what) ? one_hardware(what, output, paths) : one_model(what, output, paths);
   } else {
     fail_unknown(what, paths);

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "plan/document_source.h"
+#include "plan/read_only_file.h"
 #include "plan/token_file.h"
 #include "report/token_file_json.h"
 #include "runtime/train/input/text_tokenizer.h"
@@ -47,7 +48,7 @@ class Progress {
 }
 
 bool holds_tokens(const fs::path& input) {
-  if (fs::is_directory(input)) return false;
+  if (folder_exists(input)) return false;
   const fs::path ending = input.extension();
   return ending == ".idx" || ending == ".bin" || is_token_file(input);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <sstream>
 
@@ -18,6 +19,14 @@ constexpr std::string_view kStart = "{\"step\": ";
 std::int64_t step_of(const std::string& line) {
   if (!line.starts_with(kStart) || !line.ends_with('}')) return 0;
   return std::strtoll(line.c_str() + kStart.size(), nullptr, 10);
+}
+
+/// JSON has no word for what is not finite.
+std::string exact(double number) {
+  return std::isfinite(number) ? fmt::format("{}", number) : "null";
+}
+std::string rounded(double number, int digits) {
+  return std::isfinite(number) ? fmt::format("{:.{}g}", number, digits) : "null";
 }
 
 }  // namespace
@@ -41,13 +50,12 @@ MetricsFile::MetricsFile(const std::filesystem::path& file, const std::string& e
 
 /// Loss and norm are written so that they read back to the bit: a resumed run is compared by them.
 void MetricsFile::write(const StepMetrics& m) {
-  out_
-      << fmt::format(
-             R"({{"step": {}, "loss": {}, "grad_norm": {}, "learning_rate": {:.9g}, "seconds": {:.6g}, "cpu_seconds": {:.6g}, )"
-             R"("tokens_per_second": {:.6g}, "memory_peak_bytes": {}}})",
-             m.step, m.loss, m.gradient_norm, m.learning_rate, m.seconds, m.cpu_seconds, m.tokens_per_second,
-             m.memory_peak_bytes)
-      << std::endl;
+  out_ << fmt::format(
+              R"({{"step": {}, "loss": {}, "grad_norm": {}, "learning_rate": {}, "seconds": {}, "cpu_seconds": {}, )"
+              R"("tokens_per_second": {}, "memory_peak_bytes": {}}})",
+              m.step, exact(m.loss), exact(m.gradient_norm), rounded(m.learning_rate, 9), rounded(m.seconds, 6),
+              rounded(m.cpu_seconds, 6), rounded(m.tokens_per_second, 6), m.memory_peak_bytes)
+       << std::endl;
   check();
 }
 

@@ -25,7 +25,7 @@ std::optional<std::vector<bool>> term(std::string_view text) {
     if (rest.front() != '*' || factor.size() != 1) return std::nullopt;
     times = factor.front();
   }
-  if (entries.size() * static_cast<std::size_t>(times) > kMostLayers) return std::nullopt;
+  if (entries.empty() || entries.size() * static_cast<std::size_t>(times) > kMostLayers) return std::nullopt;
   std::vector<bool> layers;
   for (std::int64_t i = 0; i < times; ++i)
     for (const std::int64_t entry : entries) layers.push_back(entry != 0);

@@ -113,7 +113,7 @@ class MegatronReader {
     const auto nodes = launched({"--nnodes", "#SBATCH --nodes"});
     const auto tasks = launched({"#SBATCH --ntasks", "#SBATCH --gpus"});
     std::int64_t world = options_.devices;
-    const std::int64_t others = tensor_ * pipeline_ * context_;
+    const std::int64_t others = product_of({tensor_, pipeline_, context_});
     if (world == 0 && per_node && *per_node > 0) {
       world = *per_node * nodes.value_or(1);
       if (!nodes) in_.assume("parallel.data", "1 node", "the launcher names no number of nodes");

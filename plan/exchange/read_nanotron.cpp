@@ -44,7 +44,7 @@ class NanotronReader {
     const std::int64_t pipeline = degree("parallelism.pp", "parallel.pipeline");
     const std::int64_t context = degree("parallelism.context_parallel_size", "parallel.ring");
     const std::int64_t expert = degree("parallelism.expert_parallel_size", "parallel.expert");
-    const std::int64_t ranks = data_ * tensor_ * pipeline * context;
+    const std::int64_t ranks = product_of({data_, tensor_, pipeline, context});
     if (options_.devices > 0 && ranks != options_.devices)
       in_.contradiction("parallelism.dp",
                         fmt::format("dp x tp x pp x context_parallel_size = {} x {} x {} x {} = {} ranks, "

@@ -79,7 +79,7 @@ class TorchTitanReader {
     if (expert_tensor != tensor && expert > 1)
       in_.not_understood("parallelism.expert_tensor_parallel_degree",
                          "the plan splits experts over the tensor group as all else");
-    const std::int64_t others = tensor * pipeline_ * context * replicate;
+    const std::int64_t others = product_of({tensor, pipeline_, context, replicate});
     const std::int64_t shard = shard_degree(others, expert, context);
     data_ = replicate * shard;
     in_.set("parallel.tensor", tensor);
@@ -99,7 +99,13 @@ class TorchTitanReader {
                                       ? "training.data_parallel_shard_degree"
                                       : "parallelism.data_parallel_shard_degree";
     const std::int64_t given = in_.count_or({name}, "parallel.data", -1, "-1: the ranks that are left");
-    if (given < -1 || given == 0 || given > 1 << 20 || others > 1 << 20) {
+    if (others > 1 << 20) {
+      in_.wrong(
+          "parallelism.tensor_parallel_degree",
+          "tensor, pipeline, context and replicate degrees multiply to more than the 2^20 ranks that can be planned");
+      return 1;
+    }
+    if (given < -1 || given == 0 || given > 1 << 20) {
       in_.wrong(name, fmt::format("{} is {}; -1 or a number of ranks is possible", name, given));
       return 1;
     }

@@ -325,4 +325,10 @@ void SourceFields::finish() {
   if (!contradictions_.empty()) throw RuleError(contradictions_);
 }
 
+std::int64_t product_of(std::initializer_list<std::int64_t> degrees) {
+  double product = 1;
+  for (const std::int64_t degree : degrees) product *= static_cast<double>(degree);
+  return static_cast<std::int64_t>(std::min(product, 0x1p40));
+}
+
 }  // namespace reckon

@@ -101,4 +101,7 @@ class SourceFields {
   std::vector<Diagnostic> wrong_, contradictions_;
 };
 
+/// Of degrees of at least 1. Beyond 2^40 it stays there, which no rule of a plan lets through.
+std::int64_t product_of(std::initializer_list<std::int64_t> degrees);
+
 }  // namespace reckon

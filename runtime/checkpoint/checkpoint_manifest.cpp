@@ -54,6 +54,8 @@ CheckpointManifest read_manifest(const std::filesystem::path& checkpoint) {
     manifest.seed = content.at("data").at("seed").get<std::uint64_t>();
     manifest.world_size = content.at("world_size").get<std::int64_t>();
     manifest.states = content.at("states").get<std::vector<std::string>>();
+    if (manifest.step < 1 || manifest.world_size < 1)
+      refuse(fmt::format("tells of step {} of {} ranks", manifest.step, manifest.world_size));
     for (const auto& [name, seal] : content.at("files").items()) {
       if (std::filesystem::path(name).filename() != name || name == "." || name == "..")
         refuse(fmt::format("names the file {}, which is not inside the checkpoint", shown_name(name)));

@@ -60,6 +60,7 @@ void save_checkpoint(const Plan& plan, Communicator& world, RankTrainer& trainer
   } catch (...) {
     failure = std::current_exception();
   }
+  trainer.fault().reach(RunPhase::checkpoint, step);
   const std::vector<RankSeal> seals = exchange(world, own, failure != nullptr);
   bool earlier_failed = false, any_failed = false;
   for (std::size_t rank = 0; rank < seals.size(); ++rank) {

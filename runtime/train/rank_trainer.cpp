@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "plan/errors.h"
 #include "plan/split_mix.h"
@@ -33,9 +34,10 @@ std::vector<VirtualStage> virtual_stages(const RankModel& model, const Parameter
 
 }  // namespace
 
-RankTrainer::RankTrainer(const Plan& plan, Communicator& world, const TokenStream& tokens)
+RankTrainer::RankTrainer(const Plan& plan, Communicator& world, const TokenStream& tokens, const RehearsedFault& fault)
     : plan_(plan),
       world_(world),
+      fault_(fault),
       groups_(plan, world, timer_),
       feed_(plan, tokens, groups_.coordinates),
       model_(plan, groups_, timer_),
@@ -77,15 +79,17 @@ void RankTrainer::run_forward(const Action& action, std::int64_t step) {
   activations.batch = make_batch(step, action.micro_batch);
   VirtualStage& stage = stages_[static_cast<std::size_t>(action.chunk)];
   const at::Tensor output = stage.forward(stage.is_first() ? at::Tensor() : links_.receive_input(), activations);
+  fault_.reach(RunPhase::forward, step + 1);
   if (stage.is_last()) loss_sum_ += activations.batch.loss_sum;
   else links_.send_output(output);
 }
 
-void RankTrainer::run_backward(const Action& action, bool last_micro_batch) {
+void RankTrainer::run_backward(const Action& action, std::int64_t step, bool last_micro_batch) {
   const auto found = in_flight_.find({action.chunk, action.micro_batch});
   VirtualStage& stage = stages_[static_cast<std::size_t>(action.chunk)];
   const at::Tensor gradient = stage.backward(stage.is_last() ? at::Tensor() : links_.receive_output_gradient(),
                                              found->second, last_micro_batch);
+  fault_.reach(RunPhase::backward, step + 1);
   in_flight_.erase(found);
   if (!stage.is_first()) links_.send_input_gradient(gradient);
 }
@@ -96,13 +100,15 @@ StepResult RankTrainer::forward_backward(std::int64_t step) {
   std::vector<std::int64_t> left(stages_.size(), plan_.micro_batches());
   for (const Action& action : actions_) {
     if (action.kind == ActionKind::forward) run_forward(action, step);
-    else run_backward(action, --left[static_cast<std::size_t>(action.chunk)] == 0);
+    else run_backward(action, step, --left[static_cast<std::size_t>(action.chunk)] == 0);
   }
   links_.finish();
+  fault_.reach(RunPhase::reduction, step + 1);
   gradients_->finish();
   replicated_.sum();
   const bool owns_loss = stages_.back().is_last() && groups_.coordinates.tensor == 0;
   double sums[] = {owns_loss ? loss_sum_ : 0.0, optimizer_.squared_norm_share()};
+  if (fault_.spoils_loss(step + 1)) sums[0] = std::numeric_limits<double>::quiet_NaN();
   Handle call = world_.all_reduce(view(sums));
   timer_.wait(call, timer_.component("other"));
   StepResult result;
@@ -116,6 +122,7 @@ void RankTrainer::update(std::int64_t step, StepResult& result) {
   result.learning_rate = learning_rate(plan_.optimizer, step, plan_.train.steps);
   const double clip = plan_.optimizer.clip_gradient_norm;
   const double scale = clip > 0 ? std::min(1.0, clip / (result.gradient_norm + 1e-6)) : 1.0;
+  fault_.reach(RunPhase::optimizer, step + 1);
   optimizer_.update(step + 1, result.learning_rate, scale);
 }
 

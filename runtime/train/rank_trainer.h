@@ -15,6 +15,7 @@
 #include "runtime/train/optimizer.h"
 #include "runtime/train/pipeline_links.h"
 #include "runtime/train/rank_groups.h"
+#include "runtime/train/rehearsed_fault.h"
 #include "runtime/train/replicated_gradients.h"
 #include "runtime/train/virtual_stage.h"
 
@@ -32,7 +33,7 @@ class RankTrainer {
  public:
   /// Allocates weights, gradients and optimizer states on the thread's memory account. `plan` and `world` must outlive
   /// it. All ranks construct it together.
-  RankTrainer(const Plan& plan, Communicator& world, const TokenStream& tokens);
+  RankTrainer(const Plan& plan, Communicator& world, const TokenStream& tokens, const RehearsedFault& fault = {});
 
   /// Step `step`, counted from 0. All ranks call it together.
   StepResult step(std::int64_t step);
@@ -47,6 +48,7 @@ class RankTrainer {
   Optimizer& optimizer() { return optimizer_; }
   StepTimer& timer() { return timer_; }
   RankGroups& groups() { return groups_; }
+  const RehearsedFault& fault() const { return fault_; }
   /// Most micro-batches whose activations were held at once, chunks counted as parts of one.
   double peak_in_flight() const { return static_cast<double>(peak_in_flight_) / static_cast<double>(stages_.size()); }
 
@@ -55,11 +57,12 @@ class RankTrainer {
 
   MicroBatch make_batch(std::int64_t step, int micro_batch);
   void run_forward(const Action& action, std::int64_t step);
-  void run_backward(const Action& action, bool last_micro_batch);
+  void run_backward(const Action& action, std::int64_t step, bool last_micro_batch);
   [[noreturn]] void end_run(std::int64_t step, const char* quantity, double value);
 
   const Plan& plan_;
   Communicator& world_;
+  const RehearsedFault fault_;
   StepTimer timer_;
   RankGroups groups_;
   RowFeed feed_;

@@ -45,7 +45,9 @@ TrainResult train(const Plan& plan, Communicator& world, const TokenStream& toke
                   const TrainFolders& folders) {
   MemoryAccount account(allocation_limit(plan), world.rank());
   const RankScope scope(account);
-  RankTrainer trainer(plan, world, tokens);
+  const RehearsedFault fault = RehearsedFault::from_environment(world.rank());
+  fault.reach(RunPhase::start, 0);
+  RankTrainer trainer(plan, world, tokens, fault);
   std::int64_t start = 0;
   if (!folders.resume.empty()) start = load_checkpoint(plan, world, trainer, folders.resume);
   else if (!plan.train.initial_weights.empty()) load_initial_weights(plan, world, trainer);

@@ -76,6 +76,20 @@ TEST(JsonDocuments, OfPlanSimulateAndCompare) {
   expect_valid(documents);
 }
 
+TEST(JsonDocuments, OfEveryShippedPlan) {
+  Documents documents;
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(kSource + "/configs/plans")) names.push_back(entry.path().stem());
+  EXPECT_GE(names.size(), 15u);
+  for (const std::string& name : names) {
+    for (const char* command : {"plan", "simulate"}) {
+      const std::string line = std::string("reckon ") + command + " " + name;
+      documents.add(name + "_" + command, line, run_command(line).exit_code);  // 4 where it is shown not to fit
+    }
+  }
+  expect_valid(documents);
+}
+
 TEST(JsonDocuments, OfSearchAndExplain) {
   Documents documents;
   const auto all = documents.add("all", "reckon search " + kTiny + " --devices 4 --top 3");

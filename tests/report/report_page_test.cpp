@@ -60,6 +60,38 @@ TEST(ReportPage, AHostileNameStaysText) {
   EXPECT_EQ(data_of(page)["profiles"][0]["time"][0]["component"], "forward.</SCRIPT ><b>");
 }
 
+TEST(ReportPage, NoPartOfItLetsANameOut) {
+  const std::string hostile = "</script><script>alert(1)</script><!--\"'";
+  Report report = small_report();
+  StepProfile& profile = report.profiles[0];
+  profile.plan.hardware.name = profile.plan.hardware.device.name = profile.plan.source_file = hostile;
+  profile.plan.train.data = profile.plan.documents.source = hostile;
+  profile.traffic = {{hostile, hostile, hostile, 1, 1}};
+  profile.warnings = {hostile};
+  profile.verdict.nearest = hostile;
+  profile.verdict.breaks = hostile;
+  report.roofline = Roofline{};
+  report.roofline->ops = {{hostile, hostile, 1, 1, Seconds(1)}};
+  report.memory_over_time = {{hostile, Seconds(2.0), {hostile}, {{5}}}};
+  report.traffic = {{profile.traffic[0], true}};
+  report.search = SearchResult{};
+  report.search->rejected = {{hostile, 1, hostile}};
+  report.search->plans = {{1, {{hostile, hostile}}, Seconds(1), Bytes(1), 1, 1, 1}};
+  report.search->bound_by = hostile;
+  const std::string page = report_page(report), harmless = report_page(small_report());
+  for (const char* tag : {"<script", "</script", "<!--"}) EXPECT_EQ(count(page, tag), count(harmless, tag)) << tag;
+  EXPECT_EQ(data_of(page)["search"]["rejected"][0]["reason"], hostile);
+  EXPECT_EQ(data_of(page)["roofline"]["ops"][0]["name"], hostile);
+}
+
+TEST(ReportPage, ItsScriptsMakeNoMarkupOfText) {
+  const std::string page = report_page(small_report());
+  const std::size_t own = page.find("Building blocks of the page");  // after the chart library
+  ASSERT_NE(own, std::string::npos);
+  for (const char* way : {"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"})
+    EXPECT_EQ(page.find(way, own), std::string::npos) << way;
+}
+
 TEST(ReportPage, MayLoadNothingAndIsSmall) {
   const std::string page = report_page(small_report());
   EXPECT_NE(page.find("default-src 'none'"), std::string::npos);

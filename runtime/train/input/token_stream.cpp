@@ -7,6 +7,7 @@
 
 #include "plan/document_lengths.h"
 #include "plan/errors.h"
+#include "plan/read_only_file.h"
 #include "plan/split_mix.h"
 #include "plan/token_file.h"
 #include "runtime/train/input/sentence_pieces.h"
@@ -20,7 +21,7 @@ namespace {
 
 /// Holds tokens already, so that no tokenizer applies.
 bool holds_tokens(const std::filesystem::path& data) {
-  if (std::filesystem::is_directory(data)) return false;
+  if (folder_exists(data)) return false;
   const std::filesystem::path ending = data.extension();
   return ending == ".idx" || ending == ".bin" || is_token_file(data);
 }
@@ -67,7 +68,7 @@ TokenStream::TokenStream(const Plan& plan)
                        source_->vocabulary() - 1, plan.model.vocabulary, source_->vocabulary()));
   starts_.push_back(0);
   for (const std::int64_t length : source_->lengths()) starts_.push_back(starts_.back() + length);
-  const bool is_mapped = !std::filesystem::is_directory(data) && is_token_file(data);  // read piece by piece
+  const bool is_mapped = !folder_exists(data) && is_token_file(data);  // read piece by piece
   for (std::int64_t document = 0; !is_mapped && document < source_->documents(); ++document) {
     const std::vector<std::int32_t> tokens = source_->read_all(document);
     in_memory_.insert(in_memory_.end(), tokens.begin(), tokens.end());
