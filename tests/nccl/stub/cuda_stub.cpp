@@ -94,6 +94,7 @@ struct State {
   std::map<int, bool> hangs;
   std::map<std::string, std::int64_t> calls;
   std::map<const std::byte*, std::size_t> memory;
+  std::map<CUstream_st*, int> streams;  // with their devices
   std::int64_t communicators = 0;
 };
 
@@ -136,6 +137,20 @@ void report_async_error(int device, ncclResult_t error) {
 void hang(int device) {
   const std::lock_guard lock(state().mutex);
   state().hangs[device] = true;
+}
+
+/// Waits for all that the streams of the thread's device have been given, as cudaFree does.
+void drain_device() {
+  std::vector<std::shared_ptr<Mark>> marks;
+  {
+    const std::lock_guard lock(state().mutex);
+    for (const auto& [stream, device] : state().streams) {
+      if (device != device_of_thread) continue;
+      marks.push_back(std::make_shared<Mark>());
+      enqueue(stream, [mark = marks.back()] { mark->happen(); });
+    }
+  }
+  for (const auto& mark : marks) mark->wait();
 }
 
 std::int64_t calls_of(const std::string& function) {
@@ -248,6 +263,7 @@ cudaError_t cudaMalloc(void** address, size_t bytes) {
 cudaError_t cudaFree(void* address) {
   if (const cudaError_t error = failed("cudaFree")) return error;
   if (address == nullptr) return cudaSuccess;
+  drain_device();
   {
     const std::lock_guard lock(state().mutex);
     if (state().memory.erase(static_cast<std::byte*>(address)) == 0) return last_error = cudaErrorInvalidValue;
@@ -285,11 +301,17 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   if (const cudaError_t error = failed("cudaStreamCreateWithFlags")) return error;
   *stream = new CUstream_st;
+  const std::lock_guard lock(state().mutex);
+  state().streams[*stream] = current_device();
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   if (const cudaError_t error = failed("cudaStreamDestroy")) return error;
+  {
+    const std::lock_guard lock(state().mutex);
+    state().streams.erase(stream);
+  }
   delete stream;
   return cudaSuccess;
 }
