@@ -1,6 +1,7 @@
 #include "runtime/train/ops/matrix_product.h"
 
 #include <ATen/ATen.h>
+#include <ATen/cpu/Utils.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,15 +15,24 @@ namespace reckon {
 namespace {
 
 double fastest_product_seconds(at::ScalarType type) {
-  const at::Tensor a = at::ones({128, 128}, type), b = at::ones({128, 128}, type);
-  at::Tensor c = at::empty({128, 128}, type);
+  const at::Tensor a = at::ones({256, 256}, type), b = at::ones({256, 256}, type);
+  at::Tensor c = at::empty({256, 256}, type);
   double fastest = std::numeric_limits<double>::infinity();
-  for (int repeat = 0; repeat < 4; ++repeat) {
+  for (int repeat = 0; repeat < 8; ++repeat) {
     const auto start = std::chrono::steady_clock::now();
     at::mm_out(c, a, b);
     fastest = std::min(fastest, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   return fastest;
+}
+
+bool has_bfloat16_instructions() {
+  const auto capabilities = at::cpu::get_cpu_capabilities();
+  for (const char* name : {"avx512_bf16", "amx_bf16"}) {
+    const auto found = capabilities.find(name);
+    if (found != capabilities.end() && found->second.isBool() && found->second.toBool()) return true;
+  }
+  return false;
 }
 
 bool through_fp32(const at::Tensor& tensor) {
@@ -38,8 +48,10 @@ void product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
 
 }  // namespace
 
+/// A timing alone would not do: a core taken away while it runs would send this rank, and no other, through FP32.
 bool native_bfloat16_products() {
   static const bool native = [] {
+    if (has_bfloat16_instructions()) return true;
     MemoryAccount probe;  // the probe's tensors are no part of the rank's memory
     const AccountScope scope(probe);
     return fastest_product_seconds(at::kBFloat16) < fastest_product_seconds(at::kFloat);

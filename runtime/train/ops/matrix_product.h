@@ -14,8 +14,8 @@ void linear_input_gradient(const at::Tensor& dy, const at::Tensor& weight, const
 /// gradient [outputs, inputs] += dy^T * x, the gradient in accumulator precision.
 void linear_weight_gradient(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& gradient);
 
-/// True if this CPU multiplies BF16 matrices faster through its own instructions (AVX512-BF16, AMX, or a fast library
-/// path): a timing of one small product, made once a process.
+/// True if this CPU multiplies BF16 matrices faster through its own instructions: it has AVX512-BF16 or AMX, or a
+/// timing of one small product, made once a process, says so (a fast library path on another processor).
 bool native_bfloat16_products();
 
 }  // namespace reckon
