@@ -215,7 +215,7 @@ Roofline roofline_of(const Plan& plan, const OpTimes& times) {
 }
 
 std::vector<LinkTraffic> traffic_by_link(const StepProfile& profile) {
-  const RankGrid grid(profile.plan.parallel);
+  const RankGrid grid(profile.plan);
   std::vector<LinkTraffic> traffic;
   for (const TrafficEntry& entry : profile.traffic)
     traffic.push_back({entry, crosses_nodes(profile.plan, grid, entry.group)});

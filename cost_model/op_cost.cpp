@@ -159,9 +159,10 @@ std::vector<Seconds> collective_times(const Plan& plan, const GroupLayouts& layo
 }  // namespace
 
 GroupLayouts::GroupLayouts(const Plan& plan) {
-  const RankGrid grid(plan.parallel);
+  const RankGrid grid(plan);
   for (const Group group : {Group::tensor, Group::ulysses, Group::ring, Group::expert, Group::data, Group::gradient,
-                            Group::expert_gradient, Group::shard, Group::replica, Group::pipeline, Group::embedding})
+                            Group::expert_gradient, Group::shard, Group::replica, Group::gradient_inside,
+                            Group::gradient_across, Group::pipeline, Group::embedding})
     layouts_[static_cast<std::size_t>(group)] = grid.layout(group, plan.hardware.devices_per_node);
 }
 

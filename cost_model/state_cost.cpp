@@ -4,6 +4,7 @@
 
 #include "plan/layer_ops.h"
 #include "plan/parameter_layout.h"
+#include "plan/reduction_buffers.h"
 
 namespace reckon {
 
@@ -25,10 +26,11 @@ double master_width(const Plan& plan) {
   return plan.precision.master == tensor_format(plan) ? 0.0 : payload_bits(plan.precision.master) / 8.0;
 }
 
-/// Quantize, dequantize and fp32 sum around an 8-bit exchange: 6 bytes a weight, twice.
-Seconds exchange_passes(const Plan& plan, std::int64_t elements) {
+/// Quantize, dequantize and fp32 sum around an 8-bit exchange: 6 bytes a weight, twice; and twice more of what goes on
+/// between nodes.
+Seconds exchange_passes(const Plan& plan, double elements, double between_nodes) {
   const HardwareSpec& hardware = plan.hardware;
-  return memory_bound_cost(hardware, hardware.time.memory_bound, 12.0 * static_cast<double>(elements)).seconds;
+  return memory_bound_cost(hardware, hardware.time.memory_bound, 12.0 * (elements + between_nodes)).seconds;
 }
 
 }  // namespace
@@ -43,8 +45,12 @@ Seconds calls_time(const Plan& plan, const GroupLayouts& layouts, const std::vec
 Seconds gradient_reduce_time(const Plan& plan, const GroupLayouts& layouts, WeightElements weights, Pieces pieces) {
   Seconds sum = calls_time(plan, layouts, reduction_calls(plan, weights, pieces));
   if (plan.gradients.reduce != GradientReduce::all_to_all_sum) return sum;
-  if (layouts[Group::gradient].ranks > 1) sum += exchange_passes(plan, weights.shared);
-  if (layouts[Group::expert_gradient].ranks > 1) sum += exchange_passes(plan, weights.experts);
+  const auto shared = static_cast<double>(weights.shared);
+  const bool by_node = exchanges_by_node(plan);
+  const double between_nodes = by_node ? shared / static_cast<double>(layouts[Group::gradient_inside].ranks) : 0.0;
+  if (layouts[Group::gradient].ranks > 1) sum += exchange_passes(plan, shared, between_nodes);
+  if (layouts[Group::expert_gradient].ranks > 1)
+    sum += exchange_passes(plan, static_cast<double>(weights.experts), 0.0);
   return sum;
 }
 

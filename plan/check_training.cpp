@@ -8,6 +8,7 @@
 #include "plan/choices.h"
 #include "plan/layer_ops.h"
 #include "plan/plan_rules.h"
+#include "plan/rank_grid.h"
 
 namespace reckon {
 
@@ -145,6 +146,27 @@ void check_gradients(Rules& rules) {
   }
 }
 
+/// Every node must hold the same number of the ranks that sum, so that each has a partner on every other node.
+void check_exchange(Rules& rules) {
+  if (rules.plan.gradients.exchange == GradientExchange::flat) return;
+  if (rules.plan.gradients.reduce != GradientReduce::all_to_all_sum)
+    return rules.broken("gradients.exchange",
+                        "exchange hierarchical is about quantized gradients, but reduce is all_reduce; legal: flat, "
+                        "or gradients.reduce all_to_all_sum");
+  const ParallelSpec& parallel = rules.parallel;
+  const std::int64_t replicas = parallel.data * rules.plan.context();
+  if (parallel.zero_group > 0 && replicas % parallel.zero_group != 0) return;  // broken elsewhere
+  const Group group = parallel.zero == 0 ? Group::gradient : Group::shard;
+  if (replicas % parallel.expert != 0 ||
+      RankGrid(parallel).lies_evenly(group, std::max(1, rules.plan.hardware.devices_per_node)))
+    return;
+  rules.broken("gradients.exchange",
+               fmt::format("exchange hierarchical needs the same number of a sum's ranks on every node, but {} ranks, "
+                           "{} apart, do not divide so on nodes of {} devices; legal: flat",
+                           parallel.zero == 0 || parallel.zero_group == 0 ? replicas : parallel.zero_group,
+                           parallel.tensor, rules.plan.hardware.devices_per_node));
+}
+
 void check_optimizer(Rules& rules) {
   const OptimizerSpec& optimizer = rules.plan.optimizer;
   if (optimizer.beta1 >= 1 || optimizer.beta2 >= 1) {
@@ -170,6 +192,7 @@ void check_training(Rules& rules) {
   check_precision(rules);
   check_activations(rules);
   check_gradients(rules);
+  check_exchange(rules);
   check_optimizer(rules);
 }
 

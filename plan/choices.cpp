@@ -72,6 +72,12 @@ std::span<const Choice<GradientReduce>> choices(GradientReduce) {
   return kAll;
 }
 
+std::span<const Choice<GradientExchange>> choices(GradientExchange) {
+  static constexpr Choice<GradientExchange> kAll[] = {{GradientExchange::flat, "flat"},
+                                                      {GradientExchange::hierarchical, "hierarchical"}};
+  return kAll;
+}
+
 std::span<const Choice<OptimizerKind>> choices(OptimizerKind) {
   static constexpr Choice<OptimizerKind> kAll[] = {{OptimizerKind::adamw, "adamw"}, {OptimizerKind::sgd, "sgd"}};
   return kAll;

@@ -29,6 +29,7 @@ std::span<const Choice<AttentionKernel>> choices(AttentionKernel);
 std::span<const Choice<ActivationKernel>> choices(ActivationKernel);
 std::span<const Choice<LossKernel>> choices(LossKernel);
 std::span<const Choice<GradientReduce>> choices(GradientReduce);
+std::span<const Choice<GradientExchange>> choices(GradientExchange);
 std::span<const Choice<OptimizerKind>> choices(OptimizerKind);
 std::span<const Choice<LearningRateSchedule>> choices(LearningRateSchedule);
 std::span<const Choice<ActivationMethod>> choices(ActivationMethod);

@@ -27,6 +27,8 @@ std::string_view name_of(Group group) {
     case Group::expert_gradient: return "expert_gradient";
     case Group::shard: return "shard";
     case Group::replica: return "replica";
+    case Group::gradient_inside: return "gradient_inside";
+    case Group::gradient_across: return "gradient_across";
     case Group::pipeline: return "pipeline";
     case Group::embedding: return "embedding";
     case Group::world: return "world";

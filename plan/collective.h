@@ -20,6 +20,8 @@ enum class Group {
   expert_gradient,  // the ranks of `gradient` that hold the same experts
   shard,            // the ranks of `gradient` that a ZeRO shard is spread over (all of them, or zero_group of them)
   replica,          // the ranks of `gradient` that hold the same ZeRO shard
+  gradient_inside,  // the ranks of one node among those that sum gradients first (gradient; with ZeRO shard)
+  gradient_across,  // one of them on each node
   pipeline,         // neighbours along the pipeline
   embedding,        // first and last stage, for tied tables
   world,

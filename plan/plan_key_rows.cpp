@@ -178,6 +178,9 @@ void add_states(std::vector<PlanKey>& keys) {
       "gradients.reduce", [](auto& p) -> auto& { return p.gradients.reduce; },
       "all_reduce, or all_to_all_sum: all-to-all, sum in FP32, then gather."));
   keys.push_back(field(
+      "gradients.exchange", [](auto& p) -> auto& { return p.gradients.exchange; },
+      "all_to_all_sum: flat, or hierarchical: inside each node first, then between nodes."));
+  keys.push_back(field(
       "gradients.bucket", [](auto& p) -> auto& { return p.gradients.bucket; }, {1, 1e12}, "bytes",
       "Largest piece that one reduction carries."));
   keys.push_back(field(

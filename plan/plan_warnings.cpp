@@ -3,6 +3,7 @@
 
 #include "plan/choices.h"
 #include "plan/load_plan.h"
+#include "plan/reduction_buffers.h"
 
 namespace reckon {
 
@@ -121,6 +122,10 @@ void about_training(const Plan& plan, Warnings& warnings) {
   const std::int64_t replicas = plan.parallel.data * plan.context();
   if (plan.gradients.reduce == GradientReduce::all_to_all_sum && replicas == 1) {
     warnings.push_back("gradients.reduce all_to_all_sum has no effect at data 1: there is nothing to reduce");
+  }
+  if (plan.gradients.exchange == GradientExchange::hierarchical && !exchanges_by_node(plan)) {
+    warnings.push_back(
+        "gradients.exchange hierarchical has no effect: the ranks of a sum are all on one node or each on its own");
   }
   if (plan.documents.rows == Rows::padded && plan.documents.source == "single") {
     warnings.push_back("documents.rows padded has no effect with source single: one document fills the row");

@@ -29,6 +29,16 @@ Progression along(std::int64_t rank, std::int64_t position, std::int64_t unit, s
   return {rank - place * step * unit, step * unit, count};
 }
 
+/// Neighbouring members that share a node, in all groups alike; 0 where nodes cut the groups unevenly. A group and its
+/// siblings fill an aligned run of stride x count ranks.
+std::int64_t members_on_node(const Progression& group, std::int64_t world, std::int64_t devices_per_node) {
+  const std::int64_t span = group.stride * group.count;
+  if (group.count == 1 || group.stride >= devices_per_node) return 1;
+  if (world <= devices_per_node) return group.count;
+  if (span <= devices_per_node) return devices_per_node % span == 0 ? group.count : 0;
+  return devices_per_node % group.stride == 0 && span % devices_per_node == 0 ? devices_per_node / group.stride : 0;
+}
+
 Progression group_of(const ParallelSpec& parallel, const Coordinates& at, Group group, std::int64_t rank) {
   const std::int64_t tensor = parallel.tensor, context = parallel.ulysses * parallel.ring;
   const std::int64_t gradient = context * parallel.data, shard = shard_size(parallel, gradient);
@@ -49,8 +59,28 @@ Progression group_of(const ParallelSpec& parallel, const Coordinates& at, Group 
       if (last == 0 || (at.pipeline != 0 && at.pipeline != last)) return {rank, 1, 1};
       return along(rank, at.pipeline, tensor * gradient, last, 2);
     case Group::world: return {0, 1, tensor * gradient * parallel.pipeline};
+    case Group::gradient_inside:
+    case Group::gradient_across: break;  // they need the nodes, see part_of_sum
   }
-  throw std::logic_error("unknown group");
+  throw std::logic_error("this group needs a grid that knows its nodes");
+}
+
+/// The ranks over which gradients are summed first, cut at node borders: those of one node, or one of each.
+Progression part_of_sum(const ParallelSpec& parallel, const Coordinates& at, Group group, std::int64_t rank,
+                        std::int64_t devices_per_node) {
+  const Progression all = group_of(parallel, at, parallel.zero == 0 ? Group::gradient : Group::shard, rank);
+  const std::int64_t world = parallel.tensor * parallel.ulysses * parallel.ring * parallel.data * parallel.pipeline;
+  const std::int64_t inside = std::max<std::int64_t>(1, members_on_node(all, world, devices_per_node));
+  const std::int64_t place = (rank - all.first) / all.stride;
+  if (group == Group::gradient_inside) return along(rank, place, all.stride, 1, inside);
+  return along(rank, place, all.stride, inside, all.count / inside);
+}
+
+Progression progression_of(const ParallelSpec& parallel, std::int64_t devices_per_node, Group group,
+                           const Coordinates& at, std::int64_t rank) {
+  if (devices_per_node > 0 && (group == Group::gradient_inside || group == Group::gradient_across))
+    return part_of_sum(parallel, at, group, rank, devices_per_node);
+  return group_of(parallel, at, group, rank);
 }
 
 struct NodeSpread {
@@ -85,6 +115,10 @@ RankGrid::RankGrid(const ParallelSpec& parallel) : parallel_(parallel) {
     throw std::logic_error("rank grid of an unchecked plan: expert and zero_group must divide data x ulysses x ring");
 }
 
+RankGrid::RankGrid(const Plan& plan) : RankGrid(plan.parallel) {
+  devices_per_node_ = std::max<std::int64_t>(1, plan.hardware.devices_per_node);
+}
+
 std::int64_t RankGrid::world_size() const {
   return parallel_.tensor * parallel_.ulysses * parallel_.ring * parallel_.data * parallel_.pipeline;
 }
@@ -111,24 +145,29 @@ std::int64_t RankGrid::rank(const Coordinates& at) const {
 }
 
 std::vector<std::int64_t> RankGrid::members(Group group, std::int64_t rank) const {
-  const Progression all = group_of(parallel_, coordinates(rank), group, rank);
+  const Progression all = progression_of(parallel_, devices_per_node_, group, coordinates(rank), rank);
   std::vector<std::int64_t> ranks;
   for (std::int64_t i = 0; i < all.count; ++i) ranks.push_back(all[i]);
   return ranks;
 }
 
 std::int64_t RankGrid::size(Group group) const {
-  return group_of(parallel_, {}, group, 0).count;
+  return progression_of(parallel_, devices_per_node_, group, {}, 0).count;
+}
+
+bool RankGrid::lies_evenly(Group group, std::int64_t devices_per_node) const {
+  return members_on_node(group_of(parallel_, {}, group, 0), world_size(), devices_per_node) > 0;
 }
 
 GroupLayout RankGrid::layout(Group group, std::int64_t devices_per_node) const {
-  const NodeSpread spread = spread_over_nodes(group_of(parallel_, {}, group, 0), devices_per_node);
+  const NodeSpread spread =
+      spread_over_nodes(progression_of(parallel_, devices_per_node_, group, {}, 0), devices_per_node);
   GroupLayout layout{size(group), spread.fullest, spread.nodes, 1};
   if (layout.nodes == 1) return layout;
 
   layout.siblings = 0;  // the groups that leave the node of rank 0, each counted at its first member
   for (std::int64_t rank = 0; rank < std::min(devices_per_node, world_size()); ++rank) {
-    const Progression sibling = group_of(parallel_, coordinates(rank), group, rank);
+    const Progression sibling = progression_of(parallel_, devices_per_node_, group, coordinates(rank), rank);
     if (sibling.first == rank && spread_over_nodes(sibling, devices_per_node).nodes > 1) ++layout.siblings;
   }
   return layout;

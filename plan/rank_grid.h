@@ -30,6 +30,8 @@ class RankGrid {
  public:
   /// Throws std::logic_error unless all degrees are positive and expert and zero_group divide data x context.
   explicit RankGrid(const ParallelSpec& parallel);
+  /// A grid that knows its nodes, which gradient_inside and gradient_across ask for.
+  explicit RankGrid(const Plan& plan);
 
   std::int64_t world_size() const;
   Coordinates coordinates(std::int64_t rank) const;
@@ -40,9 +42,12 @@ class RankGrid {
   /// Layout of the group containing rank 0 on nodes of `devices_per_node`. Siblings are counted on the node of rank 0;
   /// a group inside one node uses no network port and has siblings = 1.
   GroupLayout layout(Group group, std::int64_t devices_per_node) const;
+  /// Whether every node that has members of a group has the same number of neighbouring ones.
+  bool lies_evenly(Group group, std::int64_t devices_per_node) const;
 
  private:
   ParallelSpec parallel_;
+  std::int64_t devices_per_node_ = 0;  // 0 = not known
 };
 
 }  // namespace reckon

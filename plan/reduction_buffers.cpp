@@ -16,6 +16,13 @@ NumberFormat plain_wire(const Plan& plan) {
   return plan.gradients.reduce == GradientReduce::all_to_all_sum ? NumberFormat::fp32 : plan.gradients.wire;
 }
 
+bool exchanges_by_node(const Plan& plan) {
+  if (plan.gradients.reduce != GradientReduce::all_to_all_sum || plan.gradients.exchange == GradientExchange::flat)
+    return false;
+  const RankGrid grid(plan);
+  return grid.size(Group::gradient_inside) > 1 && grid.size(Group::gradient_across) > 1;
+}
+
 Storage gradient_wire(const Plan& plan) {
   return with_fixed_blocks({plan.gradients.wire, plan.activations.block, plan.activations.scale});
 }

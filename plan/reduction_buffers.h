@@ -20,6 +20,9 @@ enum class ReductionPath {
 ReductionPath reduction_path(const Plan& plan, std::int64_t elements);
 /// Format in which the unscaled paths send.
 NumberFormat plain_wire(const Plan& plan);
+/// The first exchange of a sum (over Group::gradient, with ZeRO Group::shard) goes inside nodes and then between them:
+/// asked for, and more than one rank is on a node and more than one node takes part.
+bool exchanges_by_node(const Plan& plan);
 Storage gradient_wire(const Plan& plan);
 
 struct ReductionBuffers {

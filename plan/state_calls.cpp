@@ -6,6 +6,7 @@
 #include "plan/layer_ops.h"
 #include "plan/parameter_layout.h"
 #include "plan/rank_grid.h"
+#include "plan/reduction_buffers.h"
 
 namespace reckon {
 
@@ -41,12 +42,19 @@ Pieces gradient_buckets(const Plan& plan, WeightElements weights) {
 }
 
 std::vector<CollectiveCall> reduction_calls(const Plan& plan, WeightElements weights, Pieces pieces) {
-  const RankGrid grid(plan.parallel);
+  const RankGrid grid(plan);
+  const bool by_node = exchanges_by_node(plan);
   const double shared = static_cast<double>(weights.shared) * bytes_per_gradient(plan);
   const double experts = static_cast<double>(weights.experts) * bytes_per_gradient(plan);
   std::vector<CollectiveCall> calls;
   const auto both = [&](Collective collective, Group group) {
-    append(calls, grid, collective, group, shared, pieces.shared);
+    if (by_node) {
+      append(calls, grid, collective, Group::gradient_inside, shared, pieces.shared);
+      append(calls, grid, collective, Group::gradient_across,
+             shared / static_cast<double>(grid.size(Group::gradient_inside)), pieces.shared);
+    } else {
+      append(calls, grid, collective, group, shared, pieces.shared);
+    }
     append(calls, grid, collective, Group::expert_gradient, experts, pieces.experts);
   };
   if (plan.parallel.zero == 0) {

@@ -21,7 +21,7 @@ struct Buffer {
 
 class Counter {
  public:
-  explicit Counter(const Plan& plan) : plan_(plan), grid_(plan.parallel) {}
+  explicit Counter(const Plan& plan) : plan_(plan), grid_(plan), by_node_(exchanges_by_node(plan)) {}
 
   void add(Group group, Collective collective, NumberFormat format, double bytes, std::int64_t calls) {
     add_over(grid_.size(group), group, collective, format, bytes, calls);
@@ -43,16 +43,25 @@ class Counter {
 
   /// `calls` sums of `elements` gradients, of which a rank wants its part or the whole.
   void add_sum(Group group, std::int64_t elements, std::int64_t calls, bool whole) {
-    const std::int64_t ranks = grid_.size(group);
     if (reduction_path(plan_, elements) == ReductionPath::exchanged) {
-      const Storage wire = gradient_wire(plan_);
-      const auto bytes = static_cast<double>(ranks * storage_bytes(wire, elements / ranks).value);
-      add(group, Collective::all_to_all, wire.format, bytes, calls);
-      if (whole) add(group, Collective::all_gather, wire.format, bytes, calls);
+      add_exchange(group, elements, calls, Collective::all_to_all);
+      if (whole) add_exchange(group, elements, calls, Collective::all_gather);
       return;
     }
     add(group, whole ? Collective::all_reduce : Collective::reduce_scatter, plain_wire(plan_),
         bytes_of(elements, plain_wire(plan_)), calls);
+  }
+
+  /// One way of an exchange: everything inside the node, and between nodes what became of the node's part.
+  void add_exchange(Group group, std::int64_t elements, std::int64_t calls, Collective collective) {
+    const Storage wire = gradient_wire(plan_);
+    const std::int64_t ranks = grid_.size(group);
+    const auto bytes = static_cast<double>(ranks * storage_bytes(wire, elements / ranks).value);
+    if (!by_node_ || (group != Group::gradient && group != Group::shard))
+      return add(group, collective, wire.format, bytes, calls);
+    add(Group::gradient_inside, collective, wire.format, bytes, calls);
+    add(Group::gradient_across, collective, wire.format,
+        bytes / static_cast<double>(grid_.size(Group::gradient_inside)), calls);
   }
 
   void add_gather(Group group, std::int64_t elements, std::int64_t calls) {
@@ -68,6 +77,7 @@ class Counter {
 
   const Plan& plan_;
   RankGrid grid_;
+  bool by_node_;
   std::vector<StateTraffic> entries_;
 };
 

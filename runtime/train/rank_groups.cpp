@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/reduction_buffers.h"
 #include "plan/replicated_weights.h"
 
 namespace reckon {
@@ -29,7 +30,7 @@ std::unique_ptr<GroupCalls> make_key_value_replicas(const Plan& plan, const Coor
 }  // namespace
 
 RankGroups::RankGroups(const Plan& plan, Communicator& world, StepTimer& timer) {
-  const RankGrid grid(plan.parallel);
+  const RankGrid grid(plan);
   coordinates = grid.coordinates(world.rank());
   tensor = make_group(grid, Group::tensor, world, timer);
   ulysses = make_group(grid, Group::ulysses, world, timer);
@@ -41,6 +42,10 @@ RankGroups::RankGroups(const Plan& plan, Communicator& world, StepTimer& timer) 
     shard = make_group(grid, Group::shard, world, timer);
     replica = make_group(grid, Group::replica, world, timer);
   }
+  if (exchanges_by_node(plan)) {
+    gradient_inside = make_group(grid, Group::gradient_inside, world, timer);
+    gradient_across = make_group(grid, Group::gradient_across, world, timer);
+  }
   key_value_replicas = make_key_value_replicas(plan, coordinates, world, timer);
   if (plan.model.tied_head && plan.parallel.pipeline > 1) embedding = make_group(grid, Group::embedding, world, timer);
   stage_outputs = make_group(grid, Group::pipeline, world, timer);
@@ -49,8 +54,9 @@ RankGroups::RankGroups(const Plan& plan, Communicator& world, StepTimer& timer) 
 
 std::vector<GroupCalls*> RankGroups::all() const {
   std::vector<GroupCalls*> groups;
-  for (const auto* group : {&tensor, &ulysses, &ring_keys, &ring_gradients, &gradient, &shard, &replica,
-                            &key_value_replicas, &embedding, &stage_outputs, &stage_gradients})
+  for (const auto* group :
+       {&tensor, &ulysses, &ring_keys, &ring_gradients, &gradient, &shard, &replica, &gradient_inside, &gradient_across,
+        &key_value_replicas, &embedding, &stage_outputs, &stage_gradients})
     if (*group) groups.push_back(group->get());
   return groups;
 }

@@ -21,12 +21,13 @@ struct RingGroups {
 struct RankGroups {
   Coordinates coordinates;
   std::unique_ptr<GroupCalls> tensor, ulysses;
-  std::unique_ptr<GroupCalls> ring_keys, ring_gradients;       // blocks, and their gradients on the way back
-  std::unique_ptr<GroupCalls> gradient;                        // without ZeRO: ranks that hold the same weights
-  std::unique_ptr<GroupCalls> shard, replica;                  // ZeRO: ranks that share them; that hold the same shard
-  std::unique_ptr<GroupCalls> key_value_replicas;              // tensor ranks that hold the same key/value heads
-  std::unique_ptr<GroupCalls> embedding;                       // first and last stage, where the table is tied
-  std::unique_ptr<GroupCalls> stage_outputs, stage_gradients;  // along the pipeline, one for each direction
+  std::unique_ptr<GroupCalls> ring_keys, ring_gradients;  // blocks, and their gradients on the way back
+  std::unique_ptr<GroupCalls> gradient;                   // without ZeRO: ranks that hold the same weights
+  std::unique_ptr<GroupCalls> shard, replica;             // ZeRO: ranks that share them; that hold the same shard
+  std::unique_ptr<GroupCalls> gradient_inside, gradient_across;  // exchanges by node: both or none
+  std::unique_ptr<GroupCalls> key_value_replicas;                // tensor ranks that hold the same key/value heads
+  std::unique_ptr<GroupCalls> embedding;                         // first and last stage, where the table is tied
+  std::unique_ptr<GroupCalls> stage_outputs, stage_gradients;    // along the pipeline, one for each direction
 
   RankGroups(const Plan& plan, Communicator& world, StepTimer& timer);
 

@@ -8,6 +8,8 @@
 #include "runtime/train/memory_account.h"
 #include "runtime/train/ops/dispatch.h"
 #include "runtime/train/rank_model.h"
+#include "runtime/train/reduce/hierarchical_reduction.h"
+#include "runtime/train/reduce/quantized_reduction.h"
 
 namespace reckon {
 namespace {
@@ -82,10 +84,57 @@ class ExchangeReduction final : public ReductionCall {
   QuantizedReduction reduction_;
 };
 
+/// The same inside nodes first, then between them.
+class NodeExchangeReduction final : public ReductionCall {
+ public:
+  NodeExchangeReduction(const Plan& plan, const RankGroups& groups, const at::Tensor& values, Reduced result,
+                        std::span<std::byte> workspace, at::Tensor sum, const QuantizeOptions& rounding)
+      : inside_(*groups.gradient_inside),
+        across_(*groups.gradient_across),
+        result_(result),
+        rounds_(result == Reduced::own_part && plan.parallel.zero == 1),
+        sum_(std::move(sum)),
+        reduction_(inside_.communicator(), across_.communicator(), gradient_wire(plan),
+                   std::vector<std::int64_t>(static_cast<std::size_t>(ranks()), sum_.numel()), workspace) {
+    reduction_.start(floats(values), rounding);
+  }
+
+  void finish(const TakeSum& take) override {
+    wait(inside_, Collective::all_to_all);
+    reduction_.send_between(floats(sum_));
+    wait(across_, Collective::all_to_all);
+    reduction_.reduce(floats(sum_));
+    if (result_ == Reduced::own_part) {
+      if (rounds_) reduction_.round_as_gathered(floats(sum_));  // as ZeRO-0 would see it
+      take(0, sum_);
+      return;
+    }
+    reduction_.start_gather(floats(sum_));
+    wait(across_, Collective::all_gather);
+    reduction_.gather_inside();
+    wait(inside_, Collective::all_gather);
+    for (int rank = 0; rank < ranks(); ++rank) {
+      reduction_.read_part(rank, floats(sum_));
+      take(rank * sum_.numel(), sum_);
+    }
+  }
+
+ private:
+  int ranks() const { return inside_.size() * across_.size(); }
+  void wait(GroupCalls& group, Collective collective) { group.wait(reduction_.pending(), "gradient", collective); }
+
+  GroupCalls &inside_, &across_;
+  Reduced result_;
+  bool rounds_;
+  at::Tensor sum_;
+  HierarchicalReduction reduction_;
+};
+
 }  // namespace
 
-Reductions::Reductions(const Plan& plan, const std::vector<std::int64_t>& units, at::ScalarType accumulator)
-    : plan_(plan) {
+Reductions::Reductions(const Plan& plan, const RankGroups& groups, const std::vector<std::int64_t>& units,
+                       at::ScalarType accumulator)
+    : plan_(plan), groups_(groups) {
   const ReductionBuffers sizes = reduction_buffers(plan, units);
   const CategoryScope scope(MemoryCategory::communication);
   if (sizes.wire_bytes > 0) wire_ = at::empty({sizes.wire_bytes}, at::kByte);
@@ -118,8 +167,11 @@ std::unique_ptr<ReductionCall> Reductions::start(GroupCalls& group, at::Tensor v
       rounding.first_index = first;
       const std::span workspace(reinterpret_cast<std::byte*>(pointer<std::uint8_t>(wire_)),
                                 static_cast<std::size_t>(wire_.numel()));
-      return std::make_unique<ExchangeReduction>(plan_, group, values, result, workspace,
-                                                 sum_.narrow(0, 0, values.numel() / group.size()), rounding);
+      at::Tensor sum = sum_.narrow(0, 0, values.numel() / group.size());
+      if (groups_.gradient_inside && &group == groups_.weight_holders(plan_))
+        return std::make_unique<NodeExchangeReduction>(plan_, groups_, values, result, workspace, std::move(sum),
+                                                       rounding);
+      return std::make_unique<ExchangeReduction>(plan_, group, values, result, workspace, std::move(sum), rounding);
     }
   }
   return std::make_unique<PlainReduction>(group, std::move(values), result);

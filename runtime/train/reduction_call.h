@@ -9,8 +9,8 @@
 
 #include "plan/plan.h"
 #include "plan/reduction_buffers.h"
-#include "runtime/train/group_calls.h"
-#include "runtime/train/reduce/quantized_reduction.h"
+#include "runtime/quant/quantize.h"
+#include "runtime/train/rank_groups.h"
 
 namespace reckon {
 
@@ -30,7 +30,8 @@ class ReductionCall {
 class Reductions {
  public:
   /// `units` are the sizes of what will be summed first, `accumulator` the type of the gradients.
-  Reductions(const Plan& plan, const std::vector<std::int64_t>& units, at::ScalarType accumulator);
+  Reductions(const Plan& plan, const RankGroups& groups, const std::vector<std::int64_t>& units,
+             at::ScalarType accumulator);
 
   /// Numbers for stochastic rounding start anew.
   void begin_step(std::int64_t step);
@@ -42,6 +43,7 @@ class Reductions {
 
  private:
   const Plan& plan_;
+  const RankGroups& groups_;
   at::Tensor wire_, sum_;
   QuantizeOptions rounding_;
 };

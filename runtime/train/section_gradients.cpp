@@ -19,7 +19,7 @@ SectionGradients::SectionGradients(const Plan& plan, ParameterStore& store, cons
       shard_(store.shard()),
       tied_(shared_table(store, groups)),
       accumulator_(accumulator_type(scalar_type(plan.precision.compute))),
-      reductions_(plan, unit_sizes(layout_), accumulator_) {}
+      reductions_(plan, groups, unit_sizes(layout_), accumulator_) {}
 
 void SectionGradients::begin_step(std::int64_t step) {
   const StepTimer::Span span(timer_, component_);

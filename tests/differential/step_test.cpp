@@ -108,7 +108,7 @@ TEST(ClosedFormAgainstSimulator, TrafficIsEqual) {
       EXPECT_TRUE(closed.contains(key)) << "simulated only: " << entry.group << " " << entry.collective;
   }
   for (const char* group : {"tensor", "pipeline", "gradient", "shard", "replica", "expert", "expert_gradient",
-                            "embedding", "ulysses", "ring"})
+                            "embedding", "ulysses", "ring", "gradient_inside", "gradient_across"})
     EXPECT_GT(plans_with_group[group], 5) << group;
 }
 

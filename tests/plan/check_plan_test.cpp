@@ -206,6 +206,22 @@ TEST(CheckPlan, EightBitGradientsCannotBeSummedOnTheWire) {
   EXPECT_EQ(broken({"gradients.wire=int8", "gradients.reduce=all_to_all_sum"}), "");
 }
 
+// Nodes of 8 devices. Ranks of a sum are tensor ranks apart: 3 x 4 = 12 ranks are 8 and 4 on two nodes, 2 x 4 = 8 fill
+// one, 4 x 4 = 16 fill two.
+TEST(CheckPlan, AHierarchicalExchangeNeedsAsManyRanksOnEveryNode) {
+  const auto broken_with = [](std::vector<std::string> keys) {
+    for (const char* key : {"gradients.wire=int8", "gradients.exchange=hierarchical", "parallel.tensor=4"})
+      keys.emplace_back(key);
+    return broken(keys);
+  };
+  const std::string exchange = "gradients.reduce=all_to_all_sum";
+  EXPECT_EQ(broken_with({exchange, "parallel.data=2"}), "");
+  EXPECT_EQ(broken_with({exchange, "parallel.data=4"}), "");
+  expect_has(broken_with({exchange, "parallel.data=3", "batch.global_batch=12"}),
+             "3 ranks, 4 apart, do not divide so on nodes of 8 devices; legal: flat");
+  EXPECT_EQ(broken_key({"gradients.exchange=hierarchical"}), "gradients.exchange");
+}
+
 TEST(CheckPlan, TrainingValuesMakeSense) {
   EXPECT_EQ(broken_key({"optimizer.beta1=1"}), "optimizer.beta1");
   EXPECT_EQ(broken_key({"optimizer.beta2=1"}), "optimizer.beta2");
@@ -266,6 +282,9 @@ TEST(PlanWarnings, NameOptionsWithoutEffect) {
   expect_has(warnings({"activations.classes.ffn_hidden=int4"}), "activations.classes.ffn_hidden has no effect");
   expect_has(warnings({"activations.classes.attention_scores=int4"}), "scores are never stored");
   expect_has(warnings({"gradients.reduce=all_to_all_sum"}), "nothing to reduce");
+  expect_has(warnings({"gradients.reduce=all_to_all_sum", "gradients.exchange=hierarchical", "parallel.data=8"}),
+             "gradients.exchange hierarchical has no effect");
+  EXPECT_EQ(warnings({"gradients.reduce=all_to_all_sum", "gradients.exchange=hierarchical", "parallel.data=16"}), "");
   expect_has(warnings({"documents.rows=padded"}), "one document fills the row");
   expect_has(warnings({"optimizer.minimum_learning_rate=1e-5"}), "no effect at schedule constant");
   expect_has(warnings({"train.steps=2"}), "leaves none of the 2 steps");

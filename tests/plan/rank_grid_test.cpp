@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <stdexcept>
 
@@ -117,6 +118,64 @@ TEST(RankGrid, RefusesDegreesThatDoNotDivide) {
   EXPECT_THROW(RankGrid{parallel}, std::logic_error);
   EXPECT_THROW(RankGrid{degrees(0, 1, 1, 1, 1)}, std::logic_error);
   EXPECT_THROW(RankGrid(degrees(1, 1, 1, 4, 1)).coordinates(4), std::out_of_range);
+}
+
+Plan on_nodes(const ParallelSpec& parallel, int devices_per_node) {
+  Plan plan;
+  plan.parallel = parallel;
+  plan.hardware.devices_per_node = devices_per_node;
+  return plan;
+}
+
+// Tensor 2, data 4, pipeline 2: sums over ranks 0 2 4 6, 1 3 5 7, 8 10 12 14, 9 11 13 15. Nodes of 4 hold two of each.
+TEST(RankGrid, SumsAreCutAtNodeBorders) {
+  const RankGrid grid(on_nodes(degrees(2, 1, 1, 4, 2), 4));
+  EXPECT_EQ(grid.members(Group::gradient_inside, 0), (Ranks{0, 2}));
+  EXPECT_EQ(grid.members(Group::gradient_inside, 7), (Ranks{5, 7}));
+  EXPECT_EQ(grid.members(Group::gradient_across, 2), (Ranks{2, 6}));
+  EXPECT_EQ(grid.members(Group::gradient_across, 13), (Ranks{9, 13}));
+  EXPECT_EQ(grid.layout(Group::gradient_inside, 4).nodes, 1);
+  EXPECT_EQ(grid.layout(Group::gradient_across, 4).nodes, 2);
+  EXPECT_THROW(RankGrid(degrees(2, 1, 1, 4, 2)).size(Group::gradient_inside), std::logic_error);
+}
+
+TEST(RankGrid, SumsInsideOneNodeOrOnNodesOfTheirOwnHaveOneLevel) {
+  const RankGrid one_node(on_nodes(degrees(2, 1, 1, 4, 2), 8)), own_nodes(on_nodes(degrees(2, 1, 1, 4, 2), 2));
+  EXPECT_EQ(one_node.members(Group::gradient_inside, 9), (Ranks{9, 11, 13, 15}));
+  EXPECT_EQ(one_node.size(Group::gradient_across), 1);
+  EXPECT_EQ(own_nodes.size(Group::gradient_inside), 1);
+  EXPECT_EQ(own_nodes.members(Group::gradient_across, 9), (Ranks{9, 11, 13, 15}));
+}
+
+// ZeRO groups of 2 of the 4 replicas: 0 2 | 4 6, inside nodes of 4.
+TEST(RankGrid, WithZeroTheShardsAreWhatIsCut) {
+  ParallelSpec parallel = degrees(2, 1, 1, 4, 1);
+  parallel.zero = 2;
+  parallel.zero_group = 2;
+  EXPECT_EQ(RankGrid(on_nodes(parallel, 4)).members(Group::gradient_inside, 4), (Ranks{4, 6}));
+  EXPECT_EQ(RankGrid(on_nodes(parallel, 4)).size(Group::gradient_across), 1);
+}
+
+/// By listing every member's node.
+bool lies_evenly_by_listing(const RankGrid& grid, Group group, std::int64_t devices_per_node) {
+  std::set<std::size_t> counts;
+  for (std::int64_t rank = 0; rank < grid.world_size(); ++rank) {
+    std::map<std::int64_t, std::size_t> on_node;
+    for (const std::int64_t member : grid.members(group, rank)) ++on_node[member / devices_per_node];
+    for (const auto& [node, count] : on_node) counts.insert(count);
+  }
+  return counts.size() == 1;
+}
+
+TEST(RankGrid, LiesEvenlyIsWhatAListOfNodesSays) {
+  for (const std::int64_t tensor : {1, 2, 3, 4})
+    for (const std::int64_t data : {1, 2, 3, 4, 6, 8})
+      for (const std::int64_t pipeline : {1, 2, 3})
+        for (const std::int64_t devices : {1, 2, 3, 4, 6, 8, 16}) {
+          const RankGrid grid(degrees(tensor, 1, 1, data, pipeline));
+          EXPECT_EQ(grid.lies_evenly(Group::gradient, devices), lies_evenly_by_listing(grid, Group::gradient, devices))
+              << tensor << " x " << data << " x " << pipeline << " on nodes of " << devices;
+        }
 }
 
 }  // namespace

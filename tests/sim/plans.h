@@ -175,7 +175,11 @@ class PlanDice {
 inline Plan random_plan(std::mt19937_64& random) {
   while (true) {
     Plan plan = PlanDice(random).roll();
-    if (check_plan(plan).empty()) return plan;
+    if (!check_plan(plan).empty()) continue;
+    Plan by_node = plan;
+    by_node.gradients.exchange = GradientExchange::hierarchical;
+    const bool exchanges = plan.gradients.reduce == GradientReduce::all_to_all_sum;
+    return exchanges && check_plan(by_node).empty() ? by_node : plan;
   }
 }
 

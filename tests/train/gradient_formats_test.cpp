@@ -132,6 +132,23 @@ TEST(GradientFormats, Zero1WithAnExchangeHasTheBitsOfTheWholeSum) {
       }
 }
 
+// Two nodes of two ranks.
+TEST(GradientFormats, Zero1WithAnExchangeByNodeHasTheBitsOfTheWholeSum) {
+  for (const NumberFormat stored : {NumberFormat::fp32, NumberFormat::int8})
+    for (const Rounding rounding : {Rounding::nearest_even, Rounding::stochastic}) {
+      Plan plan = with_formats(accumulating_plan(4), stored, NumberFormat::int8);
+      plan.gradients.rounding = rounding;
+      plan.gradients.bucket = Bytes(1500);
+      const Outcome flat = train(plan, 2);
+      plan.gradients.exchange = GradientExchange::hierarchical;
+      plan.hardware.devices_per_node = 2;
+      const Outcome zero0 = train(plan, 2);
+      EXPECT_NE(zero0.losses, flat.losses);  // one rounding more
+      plan.parallel.zero = 1;
+      expect_identical(zero0, train(plan, 2));
+    }
+}
+
 // Below the threshold gradients travel in FP32, so nothing is rounded on the way.
 TEST(GradientFormats, SmallMessagesTakeThePlainPath) {
   Plan plan = accumulating_plan(2);

@@ -65,8 +65,9 @@ std::vector<GridLine> grid_lines() {
 
 /// Says how a step is executed, not what it computes.
 bool is_about_execution(const std::string& key) {
-  return key.starts_with("parallel.") || key.starts_with("activations.") || key.starts_with("gradients.") ||
-         key.starts_with("batch.micro_batch=") || key.starts_with("documents.placement=");
+  return key.starts_with("parallel.") || key.starts_with("hardware.") || key.starts_with("activations.") ||
+         key.starts_with("gradients.") || key.starts_with("batch.micro_batch=") ||
+         key.starts_with("documents.placement=");
 }
 
 /// Gradients or moments in fewer bits than one rank's.
