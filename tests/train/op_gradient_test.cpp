@@ -130,7 +130,8 @@ TEST_F(OpGradient, AttentionOnPartsOfOneBufferAgreesWithAutograd) {
   RingAttention attention(shares, dim, {});
   attention.forward(query, {key, value}, output, log_sum_exp);
   attention.backward(dy, query, {key, value}, output, log_sum_exp, gradient.slice(1, 0, q),
-                     {gradient.slice(1, q, q + kv), gradient.slice(1, q + kv)});
+                     {gradient.slice(1, q, q + kv), gradient.slice(1, q + kv)},
+                     {gradient.slice(1, 0, 0), gradient.slice(1, 0, 0)});
   expect_equal(output, expected.detach());
   expect_equal(gradient, leaf_qkv.grad());
 }
