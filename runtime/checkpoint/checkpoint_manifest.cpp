@@ -57,7 +57,7 @@ CheckpointManifest read_manifest(const std::filesystem::path& checkpoint) {
     if (manifest.step < 1 || manifest.world_size < 1)
       refuse(fmt::format("tells of step {} of {} ranks", manifest.step, manifest.world_size));
     for (const auto& [name, seal] : content.at("files").items()) {
-      if (std::filesystem::path(name).filename() != name || name == "." || name == "..")
+      if (name.empty() || std::filesystem::path(name).filename() != name || name == "." || name == "..")
         refuse(fmt::format("names the file {}, which is not inside the checkpoint", shown_name(name)));
       manifest.files[name] = {seal.at("bytes").get<std::int64_t>(),
                               std::stoull(seal.at("xxh64").get<std::string>(), nullptr, 16)};
