@@ -1,13 +1,9 @@
 #include "cli/compare_plans.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "cost_model/predict.h"
+#include "plan/changed_keys.h"
 #include "plan/errors.h"
 #include "plan/load_plan.h"
-#include "plan/plan_schema.h"
 
 namespace reckon {
 
@@ -39,14 +35,6 @@ std::optional<Outcome> outcome_if_legal(const Plan& plan, std::string& reason) {
   }
 }
 
-std::string value_of(const PlanKey& key, const Plan& plan) {
-  if (key.path == "model") return plan.model.name;
-  if (key.path == "hardware") return plan.hardware.name;
-  std::string text = write_yaml(key.get(plan));
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  return text;
-}
-
 void take_over(const PlanKey& key, const Plan& from, Plan& to) {
   if (key.path == "model") {
     to.model = from.model;
@@ -58,14 +46,26 @@ void take_over(const PlanKey& key, const Plan& from, Plan& to) {
   }
 }
 
-bool differs(const PlanKey& key, const Plan& first, const Plan& second) {
-  return write_yaml(key.get(first)) != write_yaml(key.get(second));
+/// What changed in one key of the table; of a model all its parts, since it is taken over whole.
+struct Change {
+  const PlanKey* key;
+  std::string path, first, second;
+};
+
+void append(std::string& text, const std::string& more) {
+  text += (text.empty() ? "" : ", ") + more;
 }
 
-std::string joined(const std::vector<const PlanKey*>& keys, const auto& text_of) {
-  std::string text;
-  for (const PlanKey* key : keys) text += (text.empty() ? "" : ", ") + text_of(*key);
-  return text;
+std::vector<Change> changes_between(const Plan& first, const Plan& second) {
+  std::vector<Change> changes;
+  for (const ChangedKey& changed : changed_keys(first, second)) {
+    const PlanKey* key = &key_of(changed);
+    if (changes.empty() || changes.back().key != key) changes.push_back({key, "", "", ""});
+    append(changes.back().path, changed.key);
+    append(changes.back().first, changed.first);
+    append(changes.back().second, changed.second);
+  }
+  return changes;
 }
 
 class Comparison {
@@ -74,11 +74,9 @@ class Comparison {
       : first_(first), second_(second), from_(outcome_of(first)), to_(outcome_of(second)) {}
 
   PlanDifference difference() {
-    std::vector<const PlanKey*> illegal_alone;
-    for (const PlanKey& key : plan_keys()) {
-      if (!differs(key, first_, second_)) continue;
-      if (!add_row({&key}, "")) illegal_alone.push_back(&key);
-    }
+    std::vector<Change> illegal_alone;
+    for (const Change& change : changes_between(first_, second_))
+      if (!add_row({change}, "")) illegal_alone.push_back(change);
     if (!illegal_alone.empty()) {
       const char* note = illegal_alone.size() > 1 ? "each alone breaks a rule" : "";
       if (!add_row(illegal_alone, note)) add_unknown_rows(illegal_alone);
@@ -88,21 +86,25 @@ class Comparison {
   }
 
  private:
-  bool add_row(const std::vector<const PlanKey*>& keys, const std::string& note) {
+  bool add_row(const std::vector<Change>& changes, const std::string& note) {
     Plan plan = first_;
-    for (const PlanKey* key : keys) take_over(*key, second_, plan);
+    Change all{};
+    for (const Change& change : changes) {
+      take_over(*change.key, second_, plan);
+      append(all.path, change.path);
+      append(all.first, change.first);
+      append(all.second, change.second);
+    }
     const auto outcome = outcome_if_legal(plan, reason_);
     if (!outcome) return false;
-    const auto from = [&](const PlanKey& key) { return value_of(key, first_); };
-    const auto to = [&](const PlanKey& key) { return value_of(key, second_); };
-    rows_.push_back({joined(keys, [](const PlanKey& key) { return key.path; }), joined(keys, from), joined(keys, to),
-                     outcome->step - from_.step, outcome->memory - from_.memory, note});
+    rows_.push_back(
+        {all.path, all.first, all.second, outcome->step - from_.step, outcome->memory - from_.memory, note});
     return true;
   }
 
-  void add_unknown_rows(const std::vector<const PlanKey*>& keys) {
-    for (const PlanKey* key : keys)
-      rows_.push_back({key->path, value_of(*key, first_), value_of(*key, second_), std::nullopt, std::nullopt,
+  void add_unknown_rows(const std::vector<Change>& changes) {
+    for (const Change& change : changes)
+      rows_.push_back({change.path, change.first, change.second, std::nullopt, std::nullopt,
                        "only legal with others: counted below"});
   }
 

@@ -4,10 +4,9 @@
 
 #include <string_view>
 
+#include "plan/changed_keys.h"
 #include "plan/errors.h"
 #include "plan/load_plan.h"
-#include "plan/plan_schema.h"
-#include "plan/yaml_document.h"
 #include "runtime/checkpoint/check_checkpoint.h"
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
@@ -46,11 +45,9 @@ std::vector<std::string> changed_course(const ResumePoint& from, const Plan& pla
   if (from.checkpoint.empty()) return {};
   const Plan before = load_plan(from.checkpoint / "plan.yaml", {}, {});
   std::vector<std::string> changes;
-  for (const PlanKey& key : plan_keys()) {
-    if (!decides_course(key.path)) continue;
-    const std::string was = describe(key.get(before)), is = describe(key.get(plan));
-    if (was != is) changes.push_back(fmt::format("{} was {} and is {}", key.path, was, is));
-  }
+  for (const ChangedKey& changed : changed_keys(before, plan))
+    if (decides_course(changed.key))
+      changes.push_back(fmt::format("{} was '{}' and is '{}'", changed.key, changed.first, changed.second));
   return changes;
 }
 

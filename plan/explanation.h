@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/changed_keys.h"
 #include "plan/out_of_memory_line.h"
 #include "plan/step_profile.h"
 #include "plan/units.h"
@@ -62,16 +63,12 @@ struct DifferenceRow {
   Seconds first, second;  // exposed
 };
 
-struct ChangedKey {
-  std::string key, first, second;
-};
-
 struct DifferenceExplanation {
   std::string first_name, second_name;
   StepProfile first, second;
   double scale = 1;                 // on the second plan's times, where its step has another number of tokens
   std::vector<DifferenceRow> rows;  // largest difference first; their differences sum to that of the steps
-  std::vector<ChangedKey> keys;     // of the plans, model and hardware aside
+  std::vector<ChangedKey> keys;     // in which the plans differ
 };
 
 }  // namespace reckon

@@ -1,3 +1,4 @@
+#include "plan/lossy_change.h"
 #include "report/checked_json.h"
 #include "report/explanation_report.h"
 
@@ -17,7 +18,8 @@ Json change_json(const PlanChange& change) {
   return {{"overrides", change.overrides},
           {"fits", change.fits},
           {"step_seconds", change.step.value},
-          {"need_bytes", change.need.value}};
+          {"need_bytes", change.need.value},
+          {"changes_gradients", changes_gradients(change.overrides.front())}};
 }
 
 std::string written(const Json& json) {

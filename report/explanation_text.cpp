@@ -2,7 +2,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <tuple>
 
+#include "plan/lossy_change.h"
 #include "report/explanation_report.h"
 #include "report/format_quantity.h"
 #include "report/write_console.h"
@@ -11,12 +13,43 @@ namespace reckon {
 
 namespace {
 
-constexpr std::size_t kMatchesShown = 12, kRowsShown = 12, kChangesShown = 8;
+constexpr std::size_t kMatchesShown = 12, kRowsShown = 12, kChangesShown = 8, kValueShown = 60;
+
+/// A list of a calibrated file is longer than a line; --json has it whole.
+std::string shortened(const std::string& value) {
+  return value.size() <= kValueShown ? value : value.substr(0, kValueShown - 3) + "...";
+}
 
 std::string how(const SizeMatch& match) {
   if (match.error == 0) return "to the printed digit";
   if (match.rounded) return "rounded up by the allocator";
   return signed_percent(match.error);
+}
+
+/// Rows that differ only in what has the size: the ops of a layer share one workspace.
+struct MatchGroup {
+  const SizeMatch* match;
+  std::vector<std::string> names;
+};
+
+std::vector<MatchGroup> grouped_matches(const std::vector<SizeMatch>& matches) {
+  const auto rest = [](const SizeMatch& match) {
+    const SizedTensor& tensor = match.tensor;
+    return std::tie(tensor.form, tensor.where, tensor.bytes, tensor.whole, match.rounded, match.error);
+  };
+  std::vector<MatchGroup> groups;
+  for (const SizeMatch& match : matches) {
+    const auto found = std::find_if(groups.begin(), groups.end(),
+                                    [&](const MatchGroup& group) { return rest(*group.match) == rest(match); });
+    if (found == groups.end()) groups.push_back({&match, {match.tensor.name}});
+    else found->names.push_back(match.tensor.name);
+  }
+  return groups;
+}
+
+std::string name_of_group(const MatchGroup& group) {
+  if (group.names.size() == 1) return group.names.front();
+  return fmt::format("{} and {} more of this size", group.names.front(), group.names.size() - 1);
 }
 
 std::string signed_time(Seconds seconds) {
@@ -26,12 +59,14 @@ std::string signed_time(Seconds seconds) {
 std::string change_table(const std::string& title, const std::vector<PlanChange>& changes, Seconds step,
                          const TextStyle& style) {
   Table table({title, "step", "change", "needs GiB"}, {true, false, false, false});
+  bool lossy = false;
   for (std::size_t i = 0; i < std::min(changes.size(), kChangesShown); ++i) {
     const PlanChange& change = changes[i];
     table.add({fmt::format("{}", fmt::join(change.overrides, " ")), with_unit(change.step),
                signed_percent(change.step / step - 1), gib(change.need)});
+    lossy = lossy || changes_gradients(change.overrides.front());
   }
-  return table.text(style);
+  return table.text(style) + (lossy ? wrapped(std::string(kGradientsChange)) + "\n" : "");
 }
 
 std::string memory_table(const PlanExplanation& explanation, const TextStyle& style) {
@@ -88,14 +123,15 @@ std::string explanation_text(const SizeExplanation& explanation, const TextStyle
     text += "nothing of this plan has that size, whole or divided; the closest are:\n\n";
   {
     Table table({"what has that size", "as", "where", "bytes", "match"}, {true, true, true, false, true});
-    for (std::size_t i = 0; i < std::min(explanation.matches.size(), kMatchesShown); ++i) {
-      const SizeMatch& match = explanation.matches[i];
-      table.add({match.tensor.name, match.tensor.form + (match.tensor.whole ? ", undivided" : ""), match.tensor.where,
-                 grouped(match.tensor.bytes.value), how(match)});
+    const std::vector<MatchGroup> groups = grouped_matches(explanation.matches);
+    for (std::size_t i = 0; i < std::min(groups.size(), kMatchesShown); ++i) {
+      const SizeMatch& match = *groups[i].match;
+      table.add({name_of_group(groups[i]), match.tensor.form + (match.tensor.whole ? ", undivided" : ""),
+                 match.tensor.where, grouped(match.tensor.bytes.value), how(match)});
     }
     text += table.text(style);
-    if (explanation.matches.size() > kMatchesShown)
-      text += fmt::format("and {} more; --json lists them\n", explanation.matches.size() - kMatchesShown);
+    if (groups.size() > kMatchesShown)
+      text += fmt::format("and {} more rows; --json lists all\n", groups.size() - kMatchesShown);
   }
   for (const std::string& remark : explanation.remarks) text += "\n" + wrapped(remark);
   if (!explanation.remarks.empty() && !text.ends_with('\n')) text += "\n";
@@ -144,7 +180,7 @@ std::string explanation_text(const DifferenceExplanation& explanation, const Tex
   table.add({Cell("step", Paint::bold), with_unit(first), with_unit(second), signed_time(total), share(total)});
   text += "\n" + table.text(style);
   Table keys({"key", "first", "second"}, {true, true, true});
-  for (const ChangedKey& key : explanation.keys) keys.add({key.key, key.first, key.second});
+  for (const ChangedKey& key : explanation.keys) keys.add({key.key, shortened(key.first), shortened(key.second)});
   if (!explanation.keys.empty()) text += "\n" + keys.text(style);
   return text;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/lossy_change.h"
 #include "report/format_quantity.h"
 #include "report/profile_json.h"
 #include "report/write_budget.h"
@@ -110,7 +111,9 @@ std::string verdict_amounts(const Verdict& verdict) {
 }
 
 std::string nearest_fit(const Verdict& verdict) {
-  return verdict.nearest.empty() ? "" : "nearest plan that fits: " + verdict.nearest;
+  if (verdict.nearest.empty()) return "";
+  const std::string text = "nearest plan that fits: " + verdict.nearest;
+  return changes_gradients(verdict.nearest) ? fmt::format("{} ({})", text, kGradientsChange) : text;
 }
 
 /// On a terminal: how much of the limit is needed.

@@ -7,14 +7,13 @@
 #include <map>
 
 #include "cli/load_checked_plan.h"
-#include "cli/single_changes.h"
 #include "cost_model/estimate_op_times.h"
 #include "cost_model/knob_steps.h"
 #include "cost_model/memory.h"
 #include "cost_model/plan_tensors.h"
 #include "cost_model/predict.h"
+#include "cost_model/single_changes.h"
 #include "cost_model/smallest_plan.h"
-#include "plan/plan_schema.h"
 #include "report/explanation_report.h"
 #include "report/format_quantity.h"
 #include "sim/explain.h"
@@ -42,21 +41,22 @@ Texts joined(Texts texts, const Texts& more) {
 /// What the numbers of a pasted line say about this plan.
 Texts remarks_on(const OutOfMemoryLine& line, const StepProfile& profile) {
   Texts remarks;
-  if (line.cached && *line.cached > line.asked)
+  Bytes peak{0};
+  for (const StageProfile& stage : profile.stages) peak = std::max(peak, stage.memory.peak_allocated);
+  const double share = line.allocated ? *line.allocated / peak : 0;  // 0: the line does not say
+  const bool fragmented = line.cached && *line.cached > line.asked, at_peak = share > 0.9 && share <= 1.1;
+  if (fragmented)
     remarks.push_back(
-        fmt::format("The allocator held {} that were not in use, more than the {} asked for: fragmentation, not need. "
+        fmt::format("The allocator held {} that were not in use, more than the {} asked for: fragmentation{}. "
                     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True usually ends it.",
-                    with_unit(*line.cached), with_unit(line.asked)));
-  if (line.allocated) {
-    Bytes peak{0};
-    for (const StageProfile& stage : profile.stages) peak = std::max(peak, stage.memory.peak_allocated);
-    const double share = *line.allocated / peak;
+                    with_unit(*line.cached), with_unit(line.asked),
+                    at_peak ? " at the peak, where little room is left for it" : ", not need"));
+  if (line.allocated)
     remarks.push_back(fmt::format(
         "{} were allocated; this plan's peak is predicted as {}: {}.", with_unit(*line.allocated), with_unit(peak),
         share > 1.1 ? "the run holds more than the plan says, so that some option of the plan did not take effect in it"
-        : share > 0.9 ? "the run was at its peak"
-                      : "the run had not reached its peak yet"));
-  }
+        : at_peak   ? "the run was at its peak"
+                    : "the run had not reached its peak yet"));
   if (line.capacity) {
     const Bytes limit = profile.plan.hardware.device.memory;
     const double off = *line.capacity / limit - 1;
@@ -77,33 +77,16 @@ ExitCode explain_size(const std::string& text, const Plan& plan, const Output& o
   return ExitCode::success;
 }
 
-std::optional<PlanChange> changed(const std::string& name, const Texts& overrides, const Texts& change,
-                                  const ConfigPaths& paths) {
-  try {
-    const StepProfile profile = predict(resolve(load_checked_plan(name, joined(overrides, change), paths)));
-    return PlanChange{change, profile.verdict.fits, profile.step.seconds, profile.verdict.need};
-  } catch (const RuleError&) {
-    return std::nullopt;  // this change breaks a rule
-  }
-}
-
-/// Those that fit, the fastest first; of a plan that fits only the faster ones.
-std::vector<PlanChange> useful_changes(const std::string& name, const Texts& overrides, const Plan& plan,
-                                       const StepProfile& profile, const ConfigPaths& paths) {
-  std::vector<PlanChange> changes;
-  for (const Texts& texts : single_changes(plan)) {
-    const auto change = changed(name, overrides, texts, paths);
-    if (!change || !change->fits) continue;
-    if (!profile.verdict.fits || change->step < profile.step.seconds * 0.999) changes.push_back(*change);
-  }
-  std::stable_sort(changes.begin(), changes.end(),
-                   [](const PlanChange& a, const PlanChange& b) { return a.step < b.step; });
+/// Of a plan that fits only the faster ones.
+std::vector<PlanChange> useful_changes(const Plan& plan, const StepProfile& profile) {
+  std::vector<PlanChange> changes = fitting_changes(plan);
+  if (profile.verdict.fits)
+    std::erase_if(changes, [&](const PlanChange& one) { return one.step >= profile.step.seconds * 0.999; });
   return changes;
 }
 
 ExitCode explain_plan(const ExplainCommand& options, const Texts& overrides, const Output& output) {
-  const ConfigPaths paths = find_configs();
-  const Plan plan = load_checked_plan(options.plan, overrides, paths);
+  const Plan plan = load_checked_plan(options.plan, overrides, find_configs());
   PlanExplanation explanation;
   const Plan resolved = resolve(plan);
   explanation.profile = predict(resolved);
@@ -111,7 +94,7 @@ ExitCode explain_plan(const ExplainCommand& options, const Texts& overrides, con
   const Simulation simulation = simulate_step(explanation.profile, estimate_op_times(resolved));
   for (const Saving& saving : explain(*simulation.step))
     if (saving.saved.value > 0) explanation.savings.push_back({saving.component, saving.saved});
-  explanation.changes = useful_changes(options.plan, overrides, plan, explanation.profile, paths);
+  explanation.changes = useful_changes(plan, explanation.profile);
   explanation.devices_tried =
       options.most_devices > 0 ? options.most_devices : std::min<std::int64_t>(65536, 8 * plan.world_size());
   if (const auto smallest = smallest_plan(plan, explanation.devices_tried)) {
@@ -135,26 +118,6 @@ std::vector<DifferenceRow> difference_rows(const StepProfile& first, const StepP
     return std::abs((a.second - a.first).value) > std::abs((b.second - b.first).value);
   });
   return list;
-}
-
-std::string one_line(const YamlValue& value) {
-  std::string text = value.kind == YamlValue::Kind::scalar ? value.text : write_yaml(value);
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  while (text.ends_with(' ')) text.pop_back();
-  return text;
-}
-
-std::vector<ChangedKey> changed_keys(const Plan& first, const Plan& second) {
-  std::vector<ChangedKey> keys;
-  for (const PlanKey& key : plan_keys()) {
-    if (key.path == "model" || key.path == "hardware") continue;
-    const std::string a = one_line(key.get(first)), b = one_line(key.get(second));
-    if (a != b) keys.push_back({key.path, a, b});
-  }
-  if (first.model.name != second.model.name) keys.push_back({"model", first.model.name, second.model.name});
-  if (first.hardware.name != second.hardware.name)
-    keys.push_back({"hardware", first.hardware.name, second.hardware.name});
-  return keys;
 }
 
 /// Overrides in front of the second plan are the first's, those behind it the second's; with one plan twice, so are

@@ -1,11 +1,11 @@
 #include "cli/commands/plan.h"
 
 #include "cli/load_checked_plan.h"
-#include "cli/nearest_fit.h"
 #include "cli/page_parts.h"
 #include "cost_model/budget_solver.h"
 #include "cost_model/estimate_op_times.h"
 #include "cost_model/predict.h"
+#include "cost_model/single_changes.h"
 #include "report/profile_json.h"
 #include "report/write_console.h"
 #include "report/write_file.h"
@@ -30,7 +30,7 @@ StepProfile predicted_profile(const Plan& plan) {
 ExitCode plan_command(const PlanOptions& options, const Output& output) {
   const Plan plan = load_checked_plan(options.plan, options.overrides, find_configs());
   StepProfile profile = predicted_profile(plan);
-  find_nearest_fit(plan, profile);
+  if (!profile.verdict.fits) profile.verdict.nearest = nearest_fitting_change(plan);
   if (!options.html.empty()) {
     const OpTimes times = estimate_op_times(profile.plan);
     write_file(options.html, report_page(plan_report(profile, simulate_step(profile, times), times)));

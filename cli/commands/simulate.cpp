@@ -6,11 +6,11 @@
 #include <thread>
 
 #include "cli/load_checked_plan.h"
-#include "cli/nearest_fit.h"
 #include "cli/page_parts.h"
 #include "cli/trace_file.h"
 #include "cost_model/estimate_op_times.h"
 #include "cost_model/predict.h"
+#include "cost_model/single_changes.h"
 #include "plan/parse_quantity.h"
 #include "report/format_quantity.h"
 #include "report/simulation_json.h"
@@ -108,7 +108,7 @@ std::string details(const Simulation& simulation, const TextStyle& style) {
 }  // namespace
 
 ExitCode simulate_command(const SimulateOptions& options, const Output& output) {
-  const Plan plan = resolve(load_checked_plan(options.plan, options.overrides, find_configs()));
+  const Plan open = load_checked_plan(options.plan, options.overrides, find_configs()), plan = resolve(open);
   SimulationOptions how;
   if (!options.memory_limit.empty()) how.memory_limit = parse_bytes(options.memory_limit);
   how.samples = options.samples;
@@ -116,7 +116,7 @@ ExitCode simulate_command(const SimulateOptions& options, const Output& output) 
   const StepProfile predicted = predict(plan);
   const OpTimes times = estimate_op_times(plan);
   Simulation simulation = simulate_step(predicted, times, how);
-  if (simulation.out_of_memory) find_nearest_fit(with_limit(plan, how), simulation.profile);
+  if (simulation.out_of_memory) simulation.profile.verdict.nearest = nearest_fitting_change(with_limit(open, how));
   if (!options.trace.empty()) write_trace_file(simulation, options.trace);
   if (!options.picture.empty()) write_picture_file(simulation, options.picture);
   if (!options.html.empty()) {

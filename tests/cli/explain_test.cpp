@@ -151,7 +151,16 @@ TEST(ExplainCommand, APastedLineWithItsRemarks) {
   const CommandResult result = run_command("reckon explain llama3.1-8b-h100-node batch.sequence_length=8192 " + line);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.out.find("logits"), std::string::npos) << result.out;
-  EXPECT_NE(result.out.find("fragmentation, not need"), std::string::npos);
+  // The allocated bytes are near the predicted peak, so that "not need" would be wrong.
+  EXPECT_NE(result.out.find("fragmentation at the peak"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("was at its peak"), std::string::npos) << result.out;
+  EXPECT_EQ(result.out.find("not need"), std::string::npos);
+  const std::string early =
+      "'Tried to allocate 3.91 GiB. 20.00 GiB is allocated by PyTorch, and 17.62 GiB is reserved by "
+      "PyTorch but unallocated.'";
+  EXPECT_NE(run_command("reckon explain llama3.1-8b-h100-node batch.sequence_length=8192 " + early)
+                .out.find("fragmentation, not need"),
+            std::string::npos);
   EXPECT_EQ(run_command("reckon explain llama3.1-8b-h100-node no-such-plan").exit_code, 2);
 }
 
@@ -167,6 +176,49 @@ TEST(ExplainCommand, ASingleChangeMakesATightPlanFit) {
   }
   EXPECT_NE(json["changes"].dump().find("activations.recompute=full"), std::string::npos);
   EXPECT_LE(json["smallest"]["devices"], 8);
+}
+
+/// One list of changes and one order: what `plan` and `simulate` call the nearest is what `explain` puts first.
+TEST(ExplainCommand, NamesFirstWhatPlanAndSimulateCallNearest) {
+  for (const std::string plan :
+       {"llama3.1-8b-h100-node batch.sequence_length=65536", "llama3.1-8b-h100-node batch.micro_batch=4",
+        "llama3.1-8b-h100-node memory.limit=30GiB"}) {
+    const Json explained = Json::parse(run_command("reckon explain " + plan + " --most-devices 8 --json").out);
+    ASSERT_FALSE(explained["changes"].empty()) << plan;
+    std::string first;
+    for (const Json& one : explained["changes"][0]["overrides"])
+      first += (first.empty() ? "" : " ") + one.get<std::string>();
+    for (const std::string command : {"plan ", "simulate "})
+      EXPECT_EQ(Json::parse(run_command("reckon " + command + plan + " --json").out)["verdict"]["nearest"], first)
+          << command << plan;
+  }
+}
+
+TEST(ExplainCommand, WhatChangesGradientsComesLastAndSaysSo) {
+  const std::string plan =
+      "reckon explain llama3.1-8b-h100-node batch.sequence_length=8192 batch.micro_batch=4 --most-devices 8";
+  bool lossy = false;
+  const Json json = Json::parse(run_command(plan + " --json").out);
+  for (const Json& change : json["changes"]) {
+    EXPECT_EQ(change["changes_gradients"], change["overrides"].dump().find("activations.stored") != std::string::npos);
+    EXPECT_TRUE(!lossy || change["changes_gradients"]);
+    lossy = lossy || change["changes_gradients"];
+  }
+  ASSERT_TRUE(lossy);
+  EXPECT_NE(run_command(plan).out.find("docs/agoq.md"), std::string::npos);
+}
+
+TEST(ExplainCommand, EqualRowsAreOneWithACount) {
+  const CommandResult result =
+      run_command("reckon explain llama3.1-8b-h100-node '56.00 MiB' parallel.tensor=2 parallel.data=4");
+  EXPECT_NE(result.out.find("gate_proj.weight and 2 more of this size"), std::string::npos) << result.out;
+}
+
+TEST(ExplainCommand, AChangedFieldOfAModelOfTheSameNameIsNamed) {
+  const Json json =
+      Json::parse(run_command("reckon explain " + kTiny + " " + kTiny + " model.ffn_hidden=352 --json").out);
+  ASSERT_EQ(json["keys"].size(), 1u) << json["keys"].dump();
+  EXPECT_EQ(json["keys"][0], (Json{{"key", "model.ffn_hidden"}, {"first", "176"}, {"second", "352"}}));
 }
 
 TEST(DoctorCommand, EveryMissingPartHasARemedy) {
