@@ -199,6 +199,7 @@ DocumentWork planned_documents(const Plan& plan) {
   DocumentWork work;
   work.attention = single_document_work(plan);
   work.packing.documents = plan.batch.global_batch;
+  work.packing.mean_square_length = static_cast<double>(plan.batch.sequence_length);
   work.useful_tokens = static_cast<double>(plan.batch.global_batch * plan.batch.sequence_length);
   const Placement placement = planned_placement(plan);
   const std::int64_t tokens = plan.batch.sequence_length;
@@ -256,6 +257,9 @@ DocumentWork document_work(const Plan& plan) {
   for (const PackedRow& row : all) tokens += row.tokens();
   work.useful_tokens = static_cast<double>(tokens) / count;
   work.packing.documents = std::llround(static_cast<double>(report.pieces) / count);
+  work.packing.documents_cut = std::llround(static_cast<double>(report.cut_documents) / count);
+  work.packing.mean_square_length = report.mean_square_length;
+  work.packing.row_imbalance = report.imbalance;
   work.packing.real_token_share = report.real_token_share;
   work.packing.sum_of_squares_share = report.sum_of_squares_share;
   work.packing.imbalance = work.attention.imbalance;

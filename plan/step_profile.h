@@ -64,7 +64,9 @@ struct TrafficEntry {
 };
 
 struct PackingSummary {
-  std::int64_t documents = 0;
+  std::int64_t documents = 0, documents_cut = 0;  // of a step; cut: a row holds only a part
+  double mean_square_length = 0;                  // E[l^2] / E[l], tokens: the length that governs attention's cost
+  double row_imbalance = 1;                       // pairs of the heaviest row / mean
   double real_token_share = 1, sum_of_squares_share = 1;
   std::string placement = "contiguous";
   double imbalance = 1, kv_blocks_mean = 0, kv_blocks_max = 0;

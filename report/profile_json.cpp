@@ -100,6 +100,9 @@ void visit_fields(Visit& visit, SameRecord<TrafficEntry> auto& traffic) {
 template <class Visit>
 void visit_fields(Visit& visit, SameRecord<PackingSummary> auto& packing) {
   visit("documents", packing.documents);
+  visit("documents_cut", packing.documents_cut);
+  visit("mean_square_length", packing.mean_square_length);
+  visit("row_imbalance", packing.row_imbalance);
   visit("real_token_share", packing.real_token_share);
   visit("sum_of_squares_share", packing.sum_of_squares_share);
   visit("placement", packing.placement);

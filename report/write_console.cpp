@@ -148,6 +148,19 @@ std::string step_lines(const StepSummary& step) {
   return text;
 }
 
+std::string packing_lines(const StepProfile& profile) {
+  const PackingSummary& packing = profile.packing;
+  if (profile.plan.documents.source == "single") return "";
+  const std::string cut =
+      packing.documents_cut > 0 ? fmt::format(", {} of them cut", grouped(packing.documents_cut)) : "";
+  return wrapped(fmt::format(
+             "packing: {} documents a step{}; {} real tokens; attention costs as with documents of {:.0f} tokens, the "
+             "heaviest row {:.2f} x the mean; placement {}",
+             grouped(packing.documents), cut, percent(packing.real_token_share), packing.mean_square_length,
+             packing.row_imbalance, packing.placement)) +
+         "\n";
+}
+
 std::string traffic_table(const std::vector<TrafficEntry>& traffic, const TextStyle& style) {
   if (traffic.empty()) return "";
   std::vector<TrafficEntry> largest = traffic;
@@ -224,8 +237,9 @@ std::string plan_summary(const StepProfile& profile) {
 
 std::string profile_text(const StepProfile& profile, const TextStyle& style) {
   return fmt::format("{}\n{}{}\n{}\n{}\n{}{}{}", plan_summary(profile), verdict_line(profile.verdict, style),
-                     step_lines(profile.step), stage_table(profile, style), time_table(profile, style),
-                     traffic_table(profile.traffic, style), assumption_lines(profile.assumptions, style),
+                     step_lines(profile.step) + packing_lines(profile), stage_table(profile, style),
+                     time_table(profile, style), traffic_table(profile.traffic, style),
+                     assumption_lines(profile.assumptions, style),
                      profile.budget ? "\n" + budget_text(*profile.budget, style) : "");
 }
 

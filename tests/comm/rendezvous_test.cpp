@@ -224,6 +224,7 @@ TEST(Rendezvous, TheFirstFailureReachesAll) {
   const int port = free_port();
   const auto outcomes = in_processes(3, [&](int rank) {
     const Rank own = meet(port, rank, 3);
+    own.rendezvous->gather("met", "world", rank, "", "start");  // else rank 0 may be gone before rank 1 has come
     if (rank == 2) own.rendezvous->fail("rank 2 failed: out of luck");
     return failure_of(*own.rendezvous);
   });

@@ -72,7 +72,7 @@ StepProfile example() {
                      {Bytes(1), Bytes(2), Bytes(3), Bytes(4), Bytes(5), Bytes(6), Bytes(7), Bytes(8), Bytes(9),
                       Bytes(10), Bytes(11)}}};
   profile.traffic = {{"tensor", "all_gather", "bf16", 3, 4096}};
-  profile.packing = {12, 0.9, 0.4, "zigzag", 1.1, 1.5, 3.0};
+  profile.packing = {12, 2, 640.5, 1.25, 0.9, 0.4, "zigzag", 1.1, 1.5, 3.0};
   profile.assumptions = {"links are idle"};
   profile.warnings = {"a \"quoted\" word"};
   return profile;
