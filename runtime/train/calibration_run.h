@@ -36,8 +36,8 @@ Plan sampled_plan(Plan plan, std::int64_t ranks);
 bool samples_attention_apart(const Plan& plan, std::int64_t ranks);
 
 /// Rounds visit everything in turn until `budget` is spent (three at least). A figure is the median over rounds of the
-/// faster of two repetitions; of ops sampled in a plan's steps, over all steps. `plans` are sampled ones, attention_of
-/// whole ones. Collective; the same result on all ranks.
+/// faster of two repetitions. `plans` are sampled ones, attention_of whole ones. Collective; the same result on all
+/// ranks.
 CalibrationSamples calibrate(const std::vector<Plan>& plans, Communicator& world, Seconds budget,
                              const std::vector<Plan>& attention_of = {});
 
