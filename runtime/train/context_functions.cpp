@@ -7,18 +7,12 @@
 #include "runtime/train/kernels/attention_block.h"
 #include "runtime/train/kernels/elementwise.h"
 #include "runtime/train/key_value_exchange.h"
+#include "runtime/train/ops/copy_into.h"
 #include "runtime/train/ops/dispatch.h"
 #include "runtime/train/ring_attention.h"
 
 namespace reckon {
 namespace {
-
-void copy_into(const at::Tensor& target, const at::Tensor& source) {
-  with_element_type(target, [&]<class T>(T) {
-    kernels::copy_rows<T>(pointer<T>(target), target.stride(0), pointer<const T>(source), source.stride(0),
-                          source.size(0), source.size(1));
-  });
-}
 
 /// Heads of this rank before the exchange, and of each Ulysses rank during attention. A key/value head goes to several
 /// ranks where there are more of these than heads.

@@ -3,17 +3,11 @@
 #include <ATen/ATen.h>
 
 #include "runtime/train/kernels/elementwise.h"
+#include "runtime/train/ops/copy_into.h"
 #include "runtime/train/ops/dispatch.h"
 
 namespace reckon {
 namespace {
-
-void copy_into(const at::Tensor& target, const at::Tensor& source) {
-  with_element_type(target, [&]<class T>(T) {
-    kernels::copy_rows<T>(pointer<T>(target), target.stride(0), pointer<const T>(source), source.stride(0),
-                          source.size(0), source.size(1));
-  });
-}
 
 /// Rows of keys and values side by side, as a message carries them; returns what is filled.
 at::Tensor packed(const std::vector<LocalRange>& ranges, std::int64_t first_row, const KeyValue& keys,

@@ -11,19 +11,16 @@
 #include "plan/errors.h"
 #include "runtime/comm/make_communicator.h"
 #include "runtime/train/reduce/quantized_reduction.h"
+#include "tests/reduce/reduced_gradients.h"
 
 namespace reckon {
 namespace {
 
-constexpr int kBlock = 128;
+using testing::gradients_of;
+using testing::relative_error;
+using testing::round_trip;
 
-std::vector<float> gradients_of(int rank, std::int64_t count) {
-  std::mt19937 generator(static_cast<unsigned>(77 + rank));
-  std::normal_distribution<float> normal;
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (float& value : values) value = normal(generator) * 1e-3f;
-  return values;
-}
+constexpr int kBlock = 128;
 
 /// One rank of a sum over nodes of `inside` consecutive ranks.
 struct NodeRank {
@@ -69,15 +66,6 @@ std::vector<float> result_of_rank_0(int ranks, int inside, std::int64_t count, S
     if (world.rank() == 0) result = own;
   });
   return result;
-}
-
-std::vector<float> round_trip(const std::vector<float>& values, Storage wire) {
-  std::vector<std::byte> bytes(
-      static_cast<std::size_t>(storage_bytes(wire, static_cast<std::int64_t>(values.size())).value));
-  std::vector<float> decoded(values.size());
-  quantize(values, wire, {}, bytes);
-  dequantize(bytes, wire, decoded);
-  return decoded;
 }
 
 void add(std::vector<float>& sum, const std::vector<float>& next) {
@@ -137,21 +125,6 @@ TEST(HierarchicalReduction, AShardRoundedAloneHasTheBitsOfTheWholeSum) {
       reduction.round_as_gathered(shard);
       EXPECT_TRUE(std::equal(shard.begin(), shard.end(), whole.begin() + own.offset));
     });
-}
-
-/// ||found - exact|| / ||exact|| with the exact sum in double precision.
-double relative_error(const std::vector<float>& found, int ranks) {
-  std::vector<double> exact(found.size());
-  for (int rank = 0; rank < ranks; ++rank) {
-    const auto next = gradients_of(rank, static_cast<std::int64_t>(found.size()));
-    for (std::size_t i = 0; i < exact.size(); ++i) exact[i] += static_cast<double>(next[i]);
-  }
-  double difference = 0, norm = 0;
-  for (std::size_t i = 0; i < exact.size(); ++i) {
-    difference += std::pow(static_cast<double>(found[i]) - exact[i], 2);
-    norm += exact[i] * exact[i];
-  }
-  return std::sqrt(difference / norm);
 }
 
 /// Two ranks are one node and one of two roundings fewer: sqrt(2) roundings against sqrt(3), 1.22 times the error.

@@ -9,19 +9,16 @@
 
 #include "plan/errors.h"
 #include "runtime/comm/make_communicator.h"
+#include "tests/reduce/reduced_gradients.h"
 
 namespace reckon {
 namespace {
 
-constexpr std::int64_t kBlock = 128;
+using testing::gradients_of;
+using testing::relative_error;
+using testing::round_trip;
 
-std::vector<float> gradients_of(int rank, std::int64_t count) {
-  std::mt19937 generator(static_cast<unsigned>(77 + rank));
-  std::normal_distribution<float> normal;
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (float& value : values) value = normal(generator) * 1e-3f;
-  return values;
-}
+constexpr std::int64_t kBlock = 128;
 
 std::vector<std::byte> workspace_of(Storage wire, const std::vector<std::int64_t>& parts) {
   return std::vector<std::byte>(static_cast<std::size_t>(reduction_workspace(wire, parts).value));
@@ -49,30 +46,6 @@ std::vector<float> all_reduce(Communicator& world, std::int64_t count, Storage w
   reduction.finish_gather();
   read_all(reduction, parts, gradients);
   return gradients;
-}
-
-std::vector<float> round_trip(const std::vector<float>& values, Storage wire) {
-  std::vector<std::byte> bytes(
-      static_cast<std::size_t>(storage_bytes(wire, static_cast<std::int64_t>(values.size())).value));
-  std::vector<float> decoded(values.size());
-  quantize(values, wire, {}, bytes);
-  dequantize(bytes, wire, decoded);
-  return decoded;
-}
-
-/// ||found - exact|| / ||exact|| with the exact sum in double precision.
-double relative_error(const std::vector<float>& found, int ranks) {
-  std::vector<double> exact(found.size());
-  for (int rank = 0; rank < ranks; ++rank) {
-    const auto next = gradients_of(rank, static_cast<std::int64_t>(found.size()));
-    for (std::size_t i = 0; i < exact.size(); ++i) exact[i] += static_cast<double>(next[i]);
-  }
-  double difference = 0, norm = 0;
-  for (std::size_t i = 0; i < exact.size(); ++i) {
-    difference += std::pow(static_cast<double>(found[i]) - exact[i], 2);
-    norm += exact[i] * exact[i];
-  }
-  return std::sqrt(difference / norm);
 }
 
 std::vector<float> result_of_rank_0(int ranks, std::int64_t count, Storage wire, const QuantizeOptions& options = {}) {

@@ -12,17 +12,17 @@
 #include "cost_model/predict.h"
 #include "plan/errors.h"
 #include "runtime/train/counting_allocator.h"
+#include "tests/train/counted_memory.h"
 #include "tests/train/small_plan.h"
 
 namespace reckon {
 namespace {
 
+using testing::count_stages;
+using testing::Counted;
+using testing::of;
 using testing::on_ranks;
 using testing::small_plan;
-
-std::int64_t of(const BytesByCategory& bytes, MemoryCategory category) {
-  return bytes[static_cast<std::size_t>(category)];
-}
 
 TEST(MemoryAccount, BooksByCategoryAndRemembersTheMomentOfThePeak) {
   MemoryAccount account;
@@ -70,25 +70,6 @@ TEST(CountingAllocator, BooksTensorsOnTheAccountOfTheirThreadUntilTheyAreFreed) 
     EXPECT_EQ(of(account.in_use(), MemoryCategory::gradients), 40);
   }
   EXPECT_EQ(account.total(), Bytes(0));
-}
-
-struct Counted {
-  BytesByCategory at_peak{}, after_step{};
-  Bytes peak;
-};
-
-/// Of the rank with the highest peak of each pipeline stage.
-std::vector<Counted> count_stages(const Plan& plan) {
-  std::vector<Counted> stages(static_cast<std::size_t>(plan.parallel.pipeline));
-  std::mutex mutex;
-  on_ranks(plan, [&](RankTrainer& trainer, int, MemoryAccount& account) {
-    trainer.step(0);
-    trainer.step(1);
-    const std::lock_guard lock(mutex);
-    Counted& counted = stages[static_cast<std::size_t>(trainer.groups().coordinates.pipeline)];
-    if (account.peak() > counted.peak) counted = {account.at_peak(), account.in_use(), account.peak()};
-  });
-  return stages;
 }
 
 Counted count_step(const Plan& plan) {

@@ -11,12 +11,16 @@
 #include "cost_model/memory.h"
 #include "cost_model/predict.h"
 #include "plan/choices.h"
+#include "tests/train/counted_memory.h"
 #include "tests/train/small_plan.h"
 
 namespace reckon {
 namespace {
 
 using testing::by_name;
+using testing::count_stages;
+using testing::Counted;
+using testing::of;
 using testing::on_ranks;
 using testing::small_plan;
 
@@ -206,28 +210,6 @@ TEST(StoredActivations, StochasticRoundingRepeatsWithTheSeedAndAveragesOut) {
 
 // --- bytes --------------------------------------------------------------------------------------------------------
 
-struct Counted {
-  BytesByCategory at_peak{}, after{};
-  Bytes peak;
-};
-
-std::int64_t of(const BytesByCategory& bytes, MemoryCategory category) {
-  return bytes[static_cast<std::size_t>(category)];
-}
-
-std::vector<Counted> count_stages(const Plan& plan) {
-  std::vector<Counted> stages(static_cast<std::size_t>(plan.parallel.pipeline));
-  std::mutex mutex;
-  on_ranks(plan, [&](RankTrainer& trainer, int, MemoryAccount& account) {
-    trainer.step(0);
-    trainer.step(1);
-    const std::lock_guard lock(mutex);
-    Counted& counted = stages[static_cast<std::size_t>(trainer.groups().coordinates.pipeline)];
-    if (account.peak() > counted.peak) counted = {account.at_peak(), account.in_use(), account.peak()};
-  });
-  return stages;
-}
-
 /// Large enough that what the model keeps outweighs the attention kernel's scratch.
 Plan memory_plan() {
   Plan plan = small_plan();
@@ -257,7 +239,7 @@ void expect_predicted(const Plan& asked) {
     EXPECT_EQ(of(counted.at_peak, MemoryCategory::transient), predicted.transient.value) << where;
     EXPECT_EQ(counted.peak.value - on_the_way, (predicted.peak_allocated - predicted.communication).value) << where;
     EXPECT_LE(on_the_way, predicted.communication.value) << where;
-    EXPECT_EQ(of(counted.after, MemoryCategory::activations), 0) << where;
+    EXPECT_EQ(of(counted.after_step, MemoryCategory::activations), 0) << where;
   }
 }
 

@@ -7,23 +7,8 @@
 namespace reckon {
 namespace {
 
-constexpr std::uint64_t kRankSeed = 0x9e3779b97f4a7c15u;  // keeps the random numbers of ranks and of nodes apart
-
-BufferView bytes_view(std::span<std::byte> bytes) {
-  return {bytes.data(), static_cast<std::int64_t>(bytes.size()), ElementType::uint8};
-}
-
-std::int64_t sum_of(const std::vector<std::int64_t>& counts) {
-  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
-}
-
 std::size_t size(std::int64_t bytes) {
   return static_cast<std::size_t>(bytes);
-}
-
-void require_length(std::size_t found, std::int64_t wanted) {
-  if (static_cast<std::int64_t>(found) != wanted)
-    throw std::logic_error("the buffer does not have the length of its parts");
 }
 
 }  // namespace
@@ -43,30 +28,25 @@ Bytes hierarchical_workspace(Storage wire, const std::vector<std::int64_t>& part
 
 HierarchicalReduction::HierarchicalReduction(Communicator& inside, Communicator& across, Storage wire,
                                              std::vector<std::int64_t> parts, std::span<std::byte> workspace)
-    : inside_(inside), across_(across), wire_(wire), parts_(std::move(parts)) {
+    : inside_(inside), across_(across), wire_(wire), parts_(wire, std::move(parts)) {
   check_storage(wire_);
-  if (static_cast<int>(parts_.size()) != inside_.size() * across_.size())
+  if (static_cast<int>(parts_.elements.size()) != inside_.size() * across_.size())
     throw std::logic_error("a hierarchical reduction needs one part for every rank of every node");
-  if (static_cast<std::int64_t>(workspace.size()) < hierarchical_workspace(wire_, parts_, inside_.size()).value)
+  if (static_cast<std::int64_t>(workspace.size()) <
+      hierarchical_workspace(wire_, parts_.elements, inside_.size()).value)
     throw std::logic_error("the workspace of a hierarchical reduction is too small");
-  std::int64_t offset = 0;
-  for (const std::int64_t part : parts_) {
-    offsets_.push_back(offset);
-    offset += part;
-    part_bytes_.push_back(storage_bytes(wire_, part).value);
-  }
-  sent_ = workspace.first(size(sum_of(part_bytes_)));
+  sent_ = workspace.first(size(sum_of(parts_.bytes)));
   received_ = workspace.subspan(sent_.size());
 }
 
 std::int64_t HierarchicalReduction::place_bytes(int place) const {
   std::int64_t bytes = 0;
-  for (int node = 0; node < across_.size(); ++node) bytes += part_bytes_[part_of(node, place)];
+  for (int node = 0; node < across_.size(); ++node) bytes += parts_.bytes[part_of(node, place)];
   return bytes;
 }
 
 void HierarchicalReduction::start(std::span<const float> gradients, const QuantizeOptions& options) {
-  require_length(gradients.size(), sum_of(parts_));
+  require_length(gradients.size(), sum_of(parts_.elements));
   options_ = options;
   std::vector<std::int64_t> places;
   std::span<std::byte> rest(sent_);
@@ -76,10 +56,10 @@ void HierarchicalReduction::start(std::span<const float> gradients, const Quanti
       const std::size_t part = part_of(node, place);
       QuantizeOptions rounding = options;
       rounding.seed += kRankSeed * static_cast<std::uint64_t>(own_part() + 1);
-      rounding.first_index += offsets_[part];
-      quantize(gradients.subspan(size(offsets_[part]), size(parts_[part])), wire_, rounding,
-               rest.first(size(part_bytes_[part])));
-      rest = rest.subspan(size(part_bytes_[part]));
+      rounding.first_index += parts_.offsets[part];
+      quantize(gradients.subspan(size(parts_.offsets[part]), size(parts_.elements[part])), wire_, rounding,
+               rest.first(size(parts_.bytes[part])));
+      rest = rest.subspan(size(parts_.bytes[part]));
     }
   }
   const std::vector<std::int64_t> receive_counts(size(inside_.size()), places[size(inside_.rank())]);
@@ -93,37 +73,37 @@ void HierarchicalReduction::send_between(std::span<float> scratch) {
   std::vector<std::int64_t> counts;
   std::size_t first = 0;
   for (int node = 0; node < across_.size(); ++node) {
-    const std::size_t part = part_of(node, inside_.rank()), bytes = size(part_bytes_[part]);
-    const std::span<float> sum = scratch.first(size(parts_[part]));
+    const std::size_t part = part_of(node, inside_.rank()), bytes = size(parts_.bytes[part]);
+    const std::span<float> sum = scratch.first(size(parts_.elements[part]));
     dequantize(received_.subspan(first, bytes), wire_, sum);
     for (int place = 1; place < inside_.size(); ++place)
       dequantize_add(received_.subspan(size(place) * from_one + first, bytes), wire_, sum);
     QuantizeOptions rounding = options_;
-    rounding.seed += kRankSeed * static_cast<std::uint64_t>(parts_.size() + size(across_.rank()) + 1);
-    rounding.first_index += offsets_[part];
+    rounding.seed += kRankSeed * static_cast<std::uint64_t>(parts_.elements.size() + size(across_.rank()) + 1);
+    rounding.first_index += parts_.offsets[part];
     quantize(sum, wire_, rounding, sent_.subspan(first, bytes));
-    counts.push_back(part_bytes_[part]);
+    counts.push_back(parts_.bytes[part]);
     first += bytes;
   }
-  const std::vector<std::int64_t> receive_counts(size(across_.size()), part_bytes_[own_part()]);
+  const std::vector<std::int64_t> receive_counts(size(across_.size()), parts_.bytes[own_part()]);
   pending_ = across_.all_to_all(bytes_view(sent_.first(first)), counts,
                                 bytes_view(received_.first(size(sum_of(receive_counts)))), receive_counts);
 }
 
 void HierarchicalReduction::reduce(std::span<float> own_sum) {
-  require_length(own_sum.size(), parts_[own_part()]);
+  require_length(own_sum.size(), parts_.elements[own_part()]);
   pending_.wait();
-  const std::size_t bytes = size(part_bytes_[own_part()]);
+  const std::size_t bytes = size(parts_.bytes[own_part()]);
   dequantize(received_.first(bytes), wire_, own_sum);
   for (int node = 1; node < across_.size(); ++node)
     dequantize_add(received_.subspan(size(node) * bytes, bytes), wire_, own_sum);
 }
 
 void HierarchicalReduction::round_as_gathered(std::span<float> own_sum) {
-  require_length(own_sum.size(), parts_[own_part()]);
-  const std::span<std::byte> bytes = sent_.first(size(part_bytes_[own_part()]));
+  require_length(own_sum.size(), parts_.elements[own_part()]);
+  const std::span<std::byte> bytes = sent_.first(size(parts_.bytes[own_part()]));
   QuantizeOptions rounding = options_;
-  rounding.first_index += offsets_[own_part()];
+  rounding.first_index += parts_.offsets[own_part()];
   quantize(own_sum, wire_, rounding, bytes);
   dequantize(bytes, wire_, own_sum);
 }
@@ -131,8 +111,8 @@ void HierarchicalReduction::round_as_gathered(std::span<float> own_sum) {
 void HierarchicalReduction::start_gather(std::span<float> own_sum) {
   round_as_gathered(own_sum);
   std::vector<std::int64_t> counts;
-  for (int node = 0; node < across_.size(); ++node) counts.push_back(part_bytes_[part_of(node, inside_.rank())]);
-  pending_ = across_.all_gather(bytes_view(sent_.first(size(part_bytes_[own_part()]))),
+  for (int node = 0; node < across_.size(); ++node) counts.push_back(parts_.bytes[part_of(node, inside_.rank())]);
+  pending_ = across_.all_gather(bytes_view(sent_.first(size(parts_.bytes[own_part()]))),
                                 bytes_view(received_.first(size(sum_of(counts)))), counts);
 }
 
@@ -146,12 +126,12 @@ void HierarchicalReduction::gather_inside() {
 }
 
 void HierarchicalReduction::read_part(int rank, std::span<float> values) const {
-  require_length(values.size(), parts_[size(rank)]);
+  require_length(values.size(), parts_.elements[size(rank)]);
   const int own_node = rank / inside_.size(), own_place = rank % inside_.size();
   std::int64_t first = 0;
   for (int place = 0; place < own_place; ++place) first += place_bytes(place);
-  for (int node = 0; node < own_node; ++node) first += part_bytes_[part_of(node, own_place)];
-  dequantize(sent_.subspan(size(first), size(part_bytes_[size(rank)])), wire_, values);
+  for (int node = 0; node < own_node; ++node) first += parts_.bytes[part_of(node, own_place)];
+  dequantize(sent_.subspan(size(first), size(parts_.bytes[size(rank)])), wire_, values);
 }
 
 }  // namespace reckon

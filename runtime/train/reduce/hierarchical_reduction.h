@@ -11,6 +11,7 @@
 #include "plan/number_format.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/quant/quantize.h"
+#include "runtime/train/reduce/reduction_parts.h"
 
 namespace reckon {
 
@@ -56,8 +57,7 @@ class HierarchicalReduction {
 
   Communicator &inside_, &across_;
   Storage wire_;
-  std::vector<std::int64_t> parts_, offsets_;  // elements
-  std::vector<std::int64_t> part_bytes_;       // quantized
+  ReductionParts parts_;
   QuantizeOptions options_;
   std::span<std::byte> sent_, received_;
   Handle pending_;

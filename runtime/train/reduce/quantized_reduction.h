@@ -11,6 +11,7 @@
 #include "plan/number_format.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/quant/quantize.h"
+#include "runtime/train/reduce/reduction_parts.h"
 
 namespace reckon {
 
@@ -50,14 +51,13 @@ class QuantizedReduction {
   void round_as_gathered(std::span<float> own_sum);
 
  private:
-  std::int64_t own_elements() const { return parts_[static_cast<std::size_t>(group_.rank())]; }
-  std::int64_t own_bytes() const { return part_bytes_[static_cast<std::size_t>(group_.rank())]; }
+  std::int64_t own_elements() const { return parts_.elements[static_cast<std::size_t>(group_.rank())]; }
+  std::int64_t own_bytes() const { return parts_.bytes[static_cast<std::size_t>(group_.rank())]; }
   QuantizeOptions second_rounding() const;
 
   Communicator& group_;
   Storage wire_;
-  std::vector<std::int64_t> parts_, offsets_;  // elements
-  std::vector<std::int64_t> part_bytes_;       // quantized
+  ReductionParts parts_;
   QuantizeOptions options_;
   std::span<std::byte> sent_, received_;
   Handle pending_;
