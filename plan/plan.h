@@ -101,10 +101,10 @@ struct GradientSpec {
   NumberFormat wire = NumberFormat::fp32;
   GradientReduce reduce = GradientReduce::all_reduce;
   GradientExchange exchange = GradientExchange::flat;  // of all_to_all_sum
-  Bytes bucket{40 * 1000 * 1000};                      // largest piece that one reduction carries
+  Bytes bucket{40'000'000};                            // largest piece that one reduction carries
   Rounding rounding = Rounding::nearest_even;          // to block-scaled formats
-  Bytes plain_below{64 * 1024};  // all_to_all_sum: smaller messages (in FP32) are summed in FP32 as they are
-  bool bucket_copies = false;    // the buckets hold a second copy of all gradients, in compute precision
+  Bytes plain_below{65'536};   // 64 KiB; all_to_all_sum: smaller messages (in FP32) are summed in FP32 as they are
+  bool bucket_copies = false;  // the buckets hold a second copy of all gradients, in compute precision
 };
 
 struct OptimizerSpec {
