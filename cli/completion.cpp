@@ -22,8 +22,18 @@ std::string values_of(const std::string& option, const KnownNames& names) {
   return {};
 }
 
+/// "key=" for every key; where the shell takes key=value for one word, each value that a key can have.
+void add_keys(const KnownNames& names, bool with_values, Texts& words) {
+  for (const std::string& key : names.keys) {
+    const auto values = names.values.find(key);
+    if (!with_values || values == names.values.end()) words.push_back(key + "=");
+    else
+      for (const std::string& value : values->second) words.push_back(fmt::format("{}={}", key, value));
+  }
+}
+
 /// What the arguments of a command are, in words that a shell completes.
-std::string argument_words(const CommandWords& command, const KnownNames& names) {
+std::string argument_words(const CommandWords& command, const KnownNames& names, bool with_values) {
   const auto takes = [&](const char* argument) {
     return std::any_of(command.arguments.begin(), command.arguments.end(),
                        [&](const OptionWords& one) { return one.names.front() == argument; });
@@ -35,8 +45,7 @@ std::string argument_words(const CommandWords& command, const KnownNames& names)
   if (command.name == "completion") return "bash zsh fish man";
   Texts words;
   if (takes("PLAN")) words.insert(words.end(), names.plans.begin(), names.plans.end());
-  if (takes("KEY=VALUE") || takes("WITH"))
-    for (const std::string& key : names.keys) words.push_back(key + "=");
+  if (takes("KEY=VALUE") || takes("WITH")) add_keys(names, with_values, words);
   return fmt::format("{}", fmt::join(words, " "));
 }
 
@@ -91,8 +100,9 @@ std::string bash_completion(const CommandTree& tree, const KnownNames& names) {
       "  if [[ $cur == '=' ]]; then prev='='; cur=; word=${COMP_WORDS[COMP_CWORD-1]}; else "
       "word=${COMP_WORDS[COMP_CWORD-2]}; fi\n";
   text += "  if [[ $prev == '=' ]]; then\n    case $word in\n";
-  text += fmt::format("      model) words='{}' ;;\n      hardware) words='{}' ;;\n    esac\n",
-                      fmt::join(names.models, " "), fmt::join(names.hardware, " "));
+  for (const auto& [key, values] : names.values)
+    text += fmt::format("      {}) words='{}' ;;\n", key, fmt::join(values, " "));
+  text += "    esac\n";
   text += "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")); return\n  fi\n";
   text += fmt::format(
       "  for word in \"${{COMP_WORDS[@]:1:COMP_CWORD-1}}\"; do case $word in {}) command=$word; break ;; esac; done\n",
@@ -106,7 +116,7 @@ std::string bash_completion(const CommandTree& tree, const KnownNames& names) {
   text += "  esac\n  case $command in\n";
   for (const CommandWords& command : tree.commands)
     text += fmt::format("    {}) if [[ $cur == -* ]]; then words='{}'; else words='{}'; fi ;;\n", command.name,
-                        fmt::join(option_names(tree, &command), " "), argument_words(command, names));
+                        fmt::join(option_names(tree, &command), " "), argument_words(command, names, false));
   text += fmt::format("    *) if [[ $cur == -* ]]; then words='{}'; else words='{}'; fi ;;\n  esac\n",
                       fmt::join(option_names(tree, nullptr), " "), fmt::join(command_names(tree), " "));
   text += "  COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n";
@@ -127,8 +137,8 @@ std::string zsh_completion(const CommandTree& tree, const KnownNames& names) {
       "  )\n  if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then _describe command commands; return; fi\n  local -a "
       "options\n  case $words[2] in\n";
   for (const CommandWords& command : tree.commands) {
-    text +=
-        fmt::format("    {})\n      words_of=({})\n      options=(\n", command.name, argument_words(command, names));
+    text += fmt::format("    {})\n      words_of=({})\n      options=(\n", command.name,
+                        argument_words(command, names, true));
     for (const std::vector<OptionWords>* list : {&command.options, &tree.options})
       for (const OptionWords& option : *list)
         for (const std::string& name : option.names) {
@@ -162,7 +172,7 @@ std::string fish_completion(const CommandTree& tree, const KnownNames& names) {
                         quoted(command.description));
     const std::string condition = fmt::format(" -n '__fish_seen_subcommand_from {}'", command.name);
     for (const OptionWords& option : command.options) add(condition, option);
-    if (const std::string words = argument_words(command, names); !words.empty())
+    if (const std::string words = argument_words(command, names, true); !words.empty())
       text += fmt::format("complete -c reckon{} -a '{}'\n", condition, words);
   }
   return text;

@@ -2,6 +2,7 @@
 // in the script as they are when it is made.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace reckon {
 struct KnownNames {
   std::vector<std::string> plans, models, hardware, keys;  // keys: "parallel.tensor"
   std::vector<std::string> foreign_kinds, export_targets;
+  std::map<std::string, std::vector<std::string>> values;  // of keys that take one of a few words
 };
 
 std::string bash_completion(const CommandTree& tree, const KnownNames& names);

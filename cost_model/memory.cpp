@@ -8,6 +8,7 @@
 #include "cost_model/in_parallel.h"
 #include "cost_model/stage_memory.h"
 #include "plan/kept_tensors.h"
+#include "plan/memory_fields.h"
 #include "plan/pipeline_schedule.h"
 #include "plan/rank_grid.h"
 #include "plan/step_documents.h"
@@ -92,13 +93,9 @@ int stage_threads(const Plan& plan) {
 
 /// Component of a device's need that crosses the limit: the first whose bytes no longer fit on top of those before it.
 std::string crossing_component(const StageMemory& m, Bytes limit) {
-  const std::pair<const char*, Bytes> parts[] = {
-      {"parameters", m.parameters},          {"gradients", m.gradients}, {"optimizer", m.optimizer},
-      {"activations", m.activations},        {"transient", m.transient}, {"communication", m.communication},
-      {"allocator_slack", m.allocator_slack}};
   Bytes sum;
-  for (const auto& [name, bytes] : parts)
-    if ((sum += bytes) > limit) return name;
+  for (const MemoryField& field : kMemoryFields)
+    if (field.kind != MemoryFieldKind::sum && (sum += m.*field.bytes) > limit) return field.name;
   return "communicators";
 }
 

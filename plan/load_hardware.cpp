@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "plan/load_plan.h"
 #include "plan/nearest_name.h"
@@ -41,6 +42,10 @@ HardwareSpec load_local(const ConfigPaths& paths) {
   return load_file(paths.local_hardware);
 }
 
+HardwareSpec load_known(const std::string& name, const ConfigPaths& paths) {
+  return load_file(paths.configs / "hardware" / (name + ".yaml"));
+}
+
 }  // namespace
 
 std::string write_hardware(const HardwareSpec& hardware) {
@@ -57,23 +62,27 @@ std::vector<std::string> known_hardware(const ConfigPaths& paths) {
   return names;
 }
 
-HardwareSpec load_hardware(const std::string& name_or_path, const ConfigPaths& paths) {
-  if (name_or_path == "local") return load_local(paths);
-  if (is_path(name_or_path)) return load_file(name_or_path);
-  const std::string wanted = folded(name_or_path);
+std::optional<HardwareSpec> find_hardware(const std::string& name, const ConfigPaths& paths) {
+  if (name == "local") return load_local(paths);
+  const std::string wanted = folded(name);
   const std::vector<std::string> names = known_hardware(paths);
-  const std::filesystem::path folder = paths.configs / "hardware";
-  for (const std::string& name : names) {
-    if (folded(name) == wanted) return load_file(folder / (name + ".yaml"));
+  for (const std::string& known : names)
+    if (folded(known) == wanted) return load_known(known, paths);
+  for (const std::string& known : names) {
+    HardwareSpec hardware = load_known(known, paths);
+    const auto is_wanted = [&](const std::string& alias) { return folded(alias) == wanted; };
+    if (std::any_of(hardware.aliases.begin(), hardware.aliases.end(), is_wanted)) return hardware;
   }
+  return std::nullopt;
+}
+
+HardwareSpec load_hardware(const std::string& name_or_path, const ConfigPaths& paths) {
+  if (is_path(name_or_path)) return load_file(name_or_path);
+  if (auto found = find_hardware(name_or_path, paths)) return std::move(*found);
+  const std::vector<std::string> names = known_hardware(paths);
   std::vector<std::string> known = names;
-  for (const std::string& name : names) {
-    HardwareSpec hardware = load_file(folder / (name + ".yaml"));
-    for (const std::string& alias : hardware.aliases) {
-      if (folded(alias) == wanted) return hardware;
-      known.push_back(alias);
-    }
-  }
+  for (const std::string& name : names)
+    for (const std::string& alias : load_known(name, paths).aliases) known.push_back(alias);
   known.push_back("local");
   std::string message = fmt::format("there is no hardware {}", describe(YamlValue::scalar(name_or_path)));
   const std::string nearest = nearest_name(name_or_path, known);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,9 @@ std::string write_plan(const Plan& plan);
 /// YAML of configs/models or a Hugging Face config.json; a name is looked up in `paths`.
 ModelSpec load_model(const std::string& name_or_path, const ConfigPaths& paths);
 HardwareSpec load_hardware(const std::string& name_or_path, const ConfigPaths& paths);
+
+/// The same by name or alias only; nothing where none is called so.
+std::optional<HardwareSpec> find_hardware(const std::string& name, const ConfigPaths& paths);
 std::string write_hardware(const HardwareSpec& hardware);
 
 /// Names in configs/models and configs/hardware, sorted.

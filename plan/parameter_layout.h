@@ -20,7 +20,7 @@
 
 namespace reckon {
 
-constexpr std::int64_t kEmbeddingLayer = -1, kHeadLayer = -2;
+constexpr std::int64_t kEmbeddingLayer = -1, kHeadLayer = -2, kNoLayer = -3;
 
 struct LocalParameter {
   Parameter whole;

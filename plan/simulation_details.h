@@ -28,7 +28,8 @@ struct RefusedAllocation {
   std::optional<std::int64_t> micro_batch, layer;  // none: of no single one
   MemoryCategory category = MemoryCategory::transient;
   Seconds time;
-  Bytes asked, allocated, reserved, limit;  // the limit is for what this process allocates
+  Bytes asked, allocated, reserved, limit;  // the limit is for what this process allocates: the plan's limit ...
+  Bytes communicators;                      // ... less these
 };
 
 struct SimulationDetails {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "plan/errors.h"
+#include "plan/memory_fields.h"
 #include "report/profile_json.h"
 
 namespace reckon {
@@ -61,16 +62,10 @@ void add_time(RowTable& table, int side, const StepProfile& profile) {
 
 void add_memory(RowTable& table, int side, const StepProfile& profile) {
   for (const StageProfile& stage : profile.stages) {
-    const StageMemory& memory = stage.memory;
-    const auto add = [&](std::string_view component, Bytes bytes) {
-      table.add(side, stage_quantity(stage, component), Aspect::memory, Unit::bytes, static_cast<double>(bytes.value));
-    };
-    add("parameters", memory.parameters);
-    add("gradients", memory.gradients);
-    add("optimizer", memory.optimizer);
-    add("activations", memory.activations);
-    add("transient", memory.transient);
-    add("communication", memory.communication);
+    for (const MemoryField& field : kMemoryFields)
+      if (field.kind == MemoryFieldKind::allocated)
+        table.add(side, stage_quantity(stage, field.name), Aspect::memory, Unit::bytes,
+                  static_cast<double>((stage.memory.*field.bytes).value));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "plan/lossy_change.h"
+#include "plan/memory_fields.h"
 #include "report/explanation_report.h"
 #include "report/format_quantity.h"
 #include "report/write_console.h"
@@ -76,15 +77,9 @@ std::string memory_table(const PlanExplanation& explanation, const TextStyle& st
   });
   if (worst == stages.end()) return "";
   const StageMemory& memory = worst->memory;
-  std::vector<std::pair<const char*, Bytes>> parts = {{"parameters", memory.parameters},
-                                                      {"gradients", memory.gradients},
-                                                      {"optimizer", memory.optimizer},
-                                                      {"activations", memory.activations},
-                                                      {"transient", memory.transient},
-                                                      {"communication", memory.communication},
-                                                      {"allocator slack", memory.allocator_slack},
-                                                      {"communicators", memory.communicators},
-                                                      {"context", memory.context}};
+  std::vector<std::pair<std::string, Bytes>> parts;
+  for (const MemoryField& field : kMemoryFields)
+    if (field.kind != MemoryFieldKind::sum) parts.emplace_back(field.words(), memory.*field.bytes);
   std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   Table table({fmt::format("memory of stage {}", worst->stage), "GiB", "share", ""}, {true, false, false, true});
   for (const auto& [name, bytes] : parts)

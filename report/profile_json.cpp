@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "plan/errors.h"
+#include "plan/memory_fields.h"
 #include "report/checked_json.h"
 #include "report/plan_json.h"
 #include "report/write_budget.h"
@@ -64,17 +65,7 @@ void visit_fields(Visit& visit, SameRecord<TimeComponent> auto& time) {
 
 template <class Visit>
 void visit_fields(Visit& visit, SameRecord<StageMemory> auto& memory) {
-  visit("parameters", memory.parameters);
-  visit("gradients", memory.gradients);
-  visit("optimizer", memory.optimizer);
-  visit("activations", memory.activations);
-  visit("transient", memory.transient);
-  visit("communication", memory.communication);
-  visit("peak_allocated", memory.peak_allocated);
-  visit("allocator_slack", memory.allocator_slack);
-  visit("communicators", memory.communicators);
-  visit("context", memory.context);
-  visit("device_used", memory.device_used);
+  for (const MemoryField& field : kMemoryFields) visit(field.name, memory.*field.bytes);
 }
 
 template <class Visit>

@@ -46,7 +46,8 @@ Json refused(const RefusedAllocation& allocation) {
           {"asked_bytes", allocation.asked.value},
           {"allocated_bytes", allocation.allocated.value},
           {"reserved_bytes", allocation.reserved.value},
-          {"limit_bytes", allocation.limit.value}};
+          {"limit_bytes", allocation.limit.value},
+          {"communicator_bytes", allocation.communicators.value}};
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "plan/lossy_change.h"
+#include "plan/memory_fields.h"
 #include "report/format_quantity.h"
 #include "report/profile_json.h"
 #include "report/write_budget.h"
@@ -20,19 +21,6 @@ constexpr std::size_t kComponentsShown = 8;
 constexpr std::size_t kTrafficShown = 6;
 constexpr std::size_t kAssumptionsShown = 2;
 constexpr int kBarWidth = 20, kSmallBarWidth = 14, kGaugeWidth = 60;
-
-struct MemoryLine {
-  const char* name;
-  Bytes StageMemory::*bytes;
-};
-
-constexpr MemoryLine kMemoryLines[] = {
-    {"parameters", &StageMemory::parameters},         {"gradients", &StageMemory::gradients},
-    {"optimizer", &StageMemory::optimizer},           {"activations", &StageMemory::activations},
-    {"transient", &StageMemory::transient},           {"communication", &StageMemory::communication},
-    {"peak allocated", &StageMemory::peak_allocated}, {"allocator slack", &StageMemory::allocator_slack},
-    {"communicators", &StageMemory::communicators},   {"context", &StageMemory::context},
-    {"device used", &StageMemory::device_used}};
 
 /// The fullest stages, as many as fit side by side, in stage order.
 std::vector<const StageProfile*> stages_to_show(const std::vector<StageProfile>& stages) {
@@ -55,7 +43,7 @@ std::string stage_table(const StepProfile& profile, const TextStyle& style) {
   std::vector<std::string> header = {"memory by stage, GiB"};
   for (const StageProfile* stage : shown) header.push_back(fmt::format("stage {}", stage->stage));
   Table table(header);
-  const auto add = [&](const char* name, Paint paint, auto text_of) {
+  const auto add = [&](const std::string& name, Paint paint, auto text_of) {
     std::vector<Cell> row = {Cell(name, paint)};
     for (const StageProfile* stage : shown) row.emplace_back(text_of(*stage), paint);
     table.add(row);
@@ -65,12 +53,11 @@ std::string stage_table(const StepProfile& profile, const TextStyle& style) {
   add("micro-batches in flight", Paint::plain,
       [](const StageProfile& stage) { return fmt::format("{:.3g}", stage.in_flight); });
   add("activation bits", Paint::plain, [](const StageProfile& stage) { return bits_text(stage.activation_bits); });
-  for (const MemoryLine& line : kMemoryLines) {
+  for (const MemoryField& line : kMemoryFields) {
     const bool used = std::any_of(shown.begin(), shown.end(),
                                   [&](const StageProfile* stage) { return (stage->memory.*line.bytes).value != 0; });
-    const bool sum = line.bytes == &StageMemory::peak_allocated || line.bytes == &StageMemory::device_used;
     if (used)
-      add(line.name, sum ? Paint::bold : Paint::plain,
+      add(line.words(), line.kind == MemoryFieldKind::sum ? Paint::bold : Paint::plain,
           [&](const StageProfile& stage) { return gib(stage.memory.*line.bytes); });
   }
   std::string text = table.text(style);

@@ -63,12 +63,14 @@ Bytes peak_reserved(const Plan& plan, const MemoryTimeline& timeline) {
   return replay.peak_reserved();
 }
 
-std::optional<RefusedAllocation> first_overflow(const Plan& plan, const MemoryTimeline& timeline, Bytes limit) {
+std::optional<RefusedAllocation> first_overflow(const Plan& plan, const MemoryTimeline& timeline, Bytes limit,
+                                                Bytes communicators) {
   RefusedAllocation overflow;
   overflow.stage = timeline.stage;
   overflow.rank = timeline.rank;
-  overflow.limit = limit;
-  AllocatorReplay replay(!plan.hardware.device.is_cpu, limit);
+  overflow.limit = std::max(Bytes(0), limit - communicators);
+  overflow.communicators = communicators;
+  AllocatorReplay replay(!plan.hardware.device.is_cpu, overflow.limit);
   const auto at_limit = [&] {
     overflow.allocated = replay.allocated();
     overflow.reserved = replay.reserved();

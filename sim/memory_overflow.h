@@ -12,7 +12,8 @@ namespace reckon {
 /// Segments of the caching allocator at their highest; on a CPU, which gives back what is freed, plain bytes.
 Bytes peak_reserved(const Plan& plan, const MemoryTimeline& timeline);
 
-/// Replays the timeline with `limit` bytes for allocations, of the same kind.
-std::optional<RefusedAllocation> first_overflow(const Plan& plan, const MemoryTimeline& timeline, Bytes limit);
+/// Replays the timeline, of the same kind, with what `communicators` leave of `limit`.
+std::optional<RefusedAllocation> first_overflow(const Plan& plan, const MemoryTimeline& timeline, Bytes limit,
+                                                Bytes communicators);
 
 }  // namespace reckon

@@ -148,8 +148,7 @@ void judge_memory(const Plan& plan, const SimulationOptions& options, Simulation
       verdict.need = need;
       verdict.worst_rank = profile.worst_rank;
     }
-    const Bytes allocatable = std::max(Bytes(0), verdict.limit - profile.memory.communicators);
-    const auto overflow = first_overflow(plan, simulation.memory[stage], allocatable);
+    const auto overflow = first_overflow(plan, simulation.memory[stage], verdict.limit, profile.memory.communicators);
     if (overflow && (!simulation.out_of_memory || overflow->time < simulation.out_of_memory->time))
       simulation.out_of_memory = overflow;
   }

@@ -32,8 +32,6 @@ class Labels {
   std::unordered_map<std::string, int> index_;
 };
 
-inline constexpr std::int64_t kNoLayer = -3;  // beside kEmbeddingLayer and kHeadLayer of plan/parameter_layout.h
-
 /// What a task belongs to.
 struct TaskNote {
   std::int32_t micro_batch = -1, chunk = -1;

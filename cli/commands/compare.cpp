@@ -69,6 +69,10 @@ void add_losses(ProfileComparison& comparison, const NamedProfiles& named) {
 
 ExitCode compare_two(const Request& options, const NamedProfiles& named, const Output& output) {
   ProfileComparison comparison = compare_profiles(named.profiles[0], std::nullopt, named.profiles[1]);
+  if (comparison.columns.front() == comparison.columns.back()) {  // "measured" twice says nothing
+    comparison.columns.front() = named.names[0];
+    comparison.columns.back() = named.names[1];
+  }
   add_losses(comparison, named);
   const auto beyond = rows_beyond(comparison, options.limits);
   if (!options.html.empty()) {

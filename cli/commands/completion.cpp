@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <sstream>
+
 #include "cli/commands/export.h"
 #include "cli/completion.h"
 #include "cli/find_configs.h"
@@ -13,11 +15,24 @@ namespace reckon {
 
 namespace {
 
+/// "a, b, c" in its words.
+std::vector<std::string> split_words(const std::string& list) {
+  std::vector<std::string> words;
+  std::istringstream stream(list);
+  for (std::string word; std::getline(stream >> std::ws, word, ',');) words.push_back(word);
+  return words;
+}
+
 KnownNames known_names() {
   const ConfigPaths paths = find_configs();
-  KnownNames names{known_plans(paths), known_models(paths), known_hardware(paths), {},
-                   foreign_kinds(),    export_targets()};
-  for (const PlanKey& key : plan_keys()) names.keys.push_back(key.path);
+  KnownNames names{
+      known_plans(paths), known_models(paths), known_hardware(paths), {}, foreign_kinds(), export_targets(), {}};
+  for (const PlanKey& key : plan_keys()) {
+    names.keys.push_back(key.path);
+    if (key.type == "choice") names.values[key.path] = split_words(key.allowed);
+  }
+  names.values["model"] = names.models;
+  names.values["hardware"] = names.hardware;
   return names;
 }
 

@@ -38,8 +38,7 @@ std::string one_model(const std::string& name, const Output& output, const Confi
   return output.json() ? models_json({model}) : model_text(model, output.style());
 }
 
-std::string one_hardware(const std::string& name, const Output& output, const ConfigPaths& paths) {
-  const HardwareSpec machine = load_hardware(name, paths);
+std::string one_hardware(const HardwareSpec& machine, const Output& output) {
   return output.json() ? hardware_list_json({machine}) : hardware_text(machine, output.style());
 }
 
@@ -82,10 +81,10 @@ ExitCode show_command(const ShowOptions& options, const Output& output) {
     text = output.json() ? formats_json() : formats_text(output.style());
   } else if (contains(known_models(paths), what)) {
     text = one_model(what, output, paths);
-  } else if (what == "local" || contains(known_hardware(paths), what)) {
-    text = one_hardware(what, output, paths);
+  } else if (const auto machine = find_hardware(what, paths)) {
+    text = one_hardware(*machine, output);
   } else if (path_exists(what)) {
-    text = is_hardware_file(what) ? one_hardware(what, output, paths) : one_model(what, output, paths);
+    text = is_hardware_file(what) ? one_hardware(load_hardware(what, paths), output) : one_model(what, output, paths);
   } else {
     fail_unknown(what, paths);
   }

@@ -31,19 +31,22 @@ Plan with_limit(Plan plan, const SimulationOptions& options) {
   return plan;
 }
 
-std::string overflow_sentence(const RefusedAllocation& overflow) {
+std::string overflow_sentence(const RefusedAllocation& overflow, Bytes whole_limit) {
+  std::string limit = with_unit(overflow.limit);
+  if (overflow.communicators > Bytes(0))
+    limit += fmt::format(" ({} less {} for communicators)", with_unit(whole_limit), with_unit(overflow.communicators));
   if (!overflow.op)
     return fmt::format(
         "the plan does not fit: on stage {} what lives during the whole step ({}, most of it {}) is more "
         "than {}",
-        overflow.stage, with_unit(overflow.asked), name_of(overflow.category), with_unit(overflow.limit));
+        overflow.stage, with_unit(overflow.asked), name_of(overflow.category), limit);
   std::string place;
   if (overflow.micro_batch) place += fmt::format(" (micro-batch {}", *overflow.micro_batch);
   if (overflow.layer) place += fmt::format("{}layer {}", place.empty() ? " (" : ", ", *overflow.layer);
   if (!place.empty()) place += ")";
   return fmt::format("the plan does not fit: on stage {} {}{} asks for {} of {} when {} of {} are allocated",
                      overflow.stage, *overflow.op, place, with_unit(overflow.asked), name_of(overflow.category),
-                     with_unit(overflow.allocated), with_unit(overflow.limit));
+                     with_unit(overflow.allocated), limit);
 }
 
 const MemoryTimeline& fullest(const std::vector<MemoryTimeline>& timelines) {
@@ -133,7 +136,7 @@ ExitCode simulate_command(const SimulateOptions& options, const Output& output) 
     output.result(text);
   }
   if (!simulation.out_of_memory) return ExitCode::success;
-  output.note("reckon: " + overflow_sentence(*simulation.out_of_memory));
+  output.note("reckon: " + overflow_sentence(*simulation.out_of_memory, simulation.profile.verdict.limit));
   return ExitCode::does_not_fit;
 }
 

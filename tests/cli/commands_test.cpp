@@ -77,6 +77,15 @@ TEST(Commands, APredictionComparedWithItselfHasNoError) {
   for (const auto& row : comparison["rows"]) EXPECT_EQ(row["error"], 0.0) << row.dump();
 }
 
+TEST(Commands, TwoProfilesOfOneKindStandUnderTheirNames) {
+  const TemporaryFolder folder;
+  const std::string line = "reckon plan " + kTiny + " --json >before.json && cp before.json after.json && " +
+                           "reckon compare before.json after.json --json";
+  const auto columns = nlohmann::json::parse(run_command(line, folder.path()).out)["columns"];
+  EXPECT_EQ(columns.front(), "before");
+  EXPECT_EQ(columns.back(), "after");
+}
+
 TEST(Commands, CompareExitsWithFiveBeyondTheTolerance) {
   const TemporaryFolder folder;
   const std::string two = "reckon plan " + kTiny + " --json >a.json; reckon plan " + kTiny +
@@ -96,6 +105,7 @@ TEST(Commands, ShowKnowsEveryKind) {
   EXPECT_EQ(model["entries"][0]["parameters"], 13015864320);
   EXPECT_NE(run_command("reckon show llama2-13b").out.find("13,015,864,320"), std::string::npos);
   EXPECT_EQ(run_command("reckon show a100-80gb-8x").exit_code, 0);
+  EXPECT_EQ(run_command("reckon show H100-SXM").out, run_command("reckon show h100-80gb-8x").out);
   EXPECT_EQ(run_command("reckon show " RECKON_SOURCE_DIR "/configs/models/llama2-13b.yaml").exit_code, 0);
 }
 

@@ -244,6 +244,7 @@ TEST(CompletionCommand, BashCompletesCommandsOptionsNamesAndKeys) {
   EXPECT_EQ(completed("reckon plan llama2-70b"), "llama2-70b-128xa100\n");
   EXPECT_EQ(completed("reckon plan x parallel.ten"), "parallel.tensor=\n");
   EXPECT_EQ(completed("reckon plan x model = mixtral-8x2"), "mixtral-8x22b\n");
+  EXPECT_EQ(completed("reckon plan x parallel.schedule = 1"), "1f1b\n");
   EXPECT_EQ(completed("reckon simulate x --tra"), "--trace\n");
   EXPECT_EQ(completed("reckon run x --backend n"), "nccl\n");
   EXPECT_EQ(completed("reckon show h200"), "h200-141gb-8x\n");

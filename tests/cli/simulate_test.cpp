@@ -56,6 +56,11 @@ TEST(SimulateCommand, APlanBeyondTheLimitNamesTheOpAndANearerPlan) {
   EXPECT_GE(refused.at("micro_batch"), 0);
   EXPECT_FALSE(refused.at("op").get<std::string>().empty());
   EXPECT_LE(refused.at("allocated_bytes"), refused.at("limit_bytes"));
+  constexpr std::int64_t kLimit = std::int64_t{30} << 30;
+  EXPECT_GT(refused.at("communicator_bytes"), 0);
+  EXPECT_EQ(refused.at("limit_bytes").get<std::int64_t>() + refused.at("communicator_bytes").get<std::int64_t>(),
+            kLimit);
+  EXPECT_NE(result.err.find("(30.00 GiB less "), std::string::npos) << result.err;
 }
 
 TEST(SimulateCommand, WhatLivesDuringTheWholeStepHasNoOpMicroBatchAndLayer) {
