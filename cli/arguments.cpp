@@ -219,7 +219,12 @@ void add_calibrate(Parser& parser) {
   command->add_option("--out", options->out, "Hardware file (default: the one that `hardware: local` reads)");
   command->add_flag("--quick", options->quick, "Under 20 s; reused until host, build or 30 days have passed");
   command->add_flag("--force", options->force, "Measure again even if the kept file is good");
-  command->add_option("--plan", options->plan, "Measure the exact shapes of this plan too");
+  command->add_option("--plan", options->plans, "Measure the exact shapes of this plan too; more than once for several")
+      ->allow_extra_args(false);
+  auto* from_run = command->add_option("--from-run", options->from_run,
+                                       "Store one correction factor from this run's folder instead of measuring");
+  command->add_flag("--without-correction", options->without_correction, "Remove the stored correction factor")
+      ->excludes(from_run);
   command->add_option("--ranks", options->ranks, "Ranks that measure at the same time (one per core)")
       ->check(CLI::PositiveNumber);
   add_overrides(command, *options);

@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <thread>
 
+#include "cli/calibration_ranks.h"
 #include "cli/find_configs.h"
 #include "cli/launcher.h"
 #include "cli/load_checked_plan.h"
@@ -143,7 +145,8 @@ void keep_earlier_samples(HardwareSpec& hardware, const fs::path& file) {
     return a.batch == b.batch && a.m == b.m && a.n == b.n && a.k == b.k && a.pass == b.pass && a.format == b.format;
   });
   keep_others(hardware.time.collectives, earlier->time.collectives, [](const CollectiveFit& a, const CollectiveFit& b) {
-    return a.collective == b.collective && a.ranks_per_node == b.ranks_per_node && a.nodes == b.nodes;
+    return a.collective == b.collective && a.ranks_per_node == b.ranks_per_node && a.nodes == b.nodes &&
+           a.siblings == b.siblings;
   });
   const auto shapes = earlier->provenance.find("shapes");
   if (shapes != earlier->provenance.end()) hardware.provenance["shapes"] = shapes->second;
@@ -175,14 +178,28 @@ std::string reason_to_calibrate_for(const fs::path& plan, const std::vector<std:
 
 namespace {
 
-/// One a core, as a run's ranks compute: more than cores take turns.
-std::int64_t measuring_ranks(const CalibrationOptions& options, const std::string& hardware) {
-  const std::int64_t cores = std::max(1u, std::thread::hardware_concurrency());
-  if (options.ranks > 0) return options.ranks;
-  if (options.plan.empty()) return cores;
+std::vector<Plan> loaded_plans(const CalibrationOptions& options, const std::string& hardware) {
   auto overrides = options.overrides;
   if (!hardware.empty()) overrides.push_back(hardware);
-  return std::min(load_checked_plan(options.plan, overrides, find_configs()).world_size(), cores);
+  std::vector<Plan> plans;
+  for (const std::string& plan : options.plans) plans.push_back(load_checked_plan(plan, overrides, find_configs()));
+  return plans;
+}
+
+/// 1, 5 and 15 minutes, as the kernel counts waiting and running tasks.
+std::string load_average() {
+  double loads[3] = {0, 0, 0};
+  if (::getloadavg(loads, 3) != 3) return "unknown";
+  return fmt::format("{:.2f} {:.2f} {:.2f}", loads[0], loads[1], loads[2]);
+}
+
+void warn_if_noisy(const HardwareSpec& hardware, const Output& output) {
+  const auto found = hardware.provenance.find("noisy_visits");
+  if (found == hardware.provenance.end() || found->second.starts_with("0 ")) return;
+  output.warning(fmt::format(
+      "the machine was not quiet: in {} visits other programs took more than 5 % of it or it ran 7 % slower "
+      "than its best, also when repeated (others took {} on average); measure again when it is",
+      found->second, hardware.provenance.at("others")));
 }
 
 }  // namespace
@@ -199,31 +216,39 @@ HardwareSpec calibrate(const CalibrationOptions& options, const Output& output) 
   const TemporaryFile measured(fmt::format("{}.{}.measured.yaml", options.out.string(), ::getpid()));
   std::vector<std::string> command = {program, "calibrate", "--out", measured.path};
   if (options.quick) command.emplace_back("--quick");
-  if (!options.plan.empty()) command.insert(command.end(), {"--plan", options.plan});
+  if (options.ranks > 0) command.insert(command.end(), {"--ranks", fmt::format("{}", options.ranks)});
+  for (const std::string& plan : options.plans) command.insert(command.end(), {"--plan", plan});
   command.insert(command.end(), options.overrides.begin(), options.overrides.end());
   const TemporaryFile stand_in(fmt::format("{}.{}.stand-in.yaml", options.out.string(), ::getpid()));
-  const bool for_local = !options.plan.empty() && uses_local_hardware(options.plan, options.overrides);
+  const bool for_local = std::ranges::any_of(
+      options.plans, [&](const std::string& plan) { return uses_local_hardware(plan, options.overrides); });
+  const std::string hardware_key = for_local ? "hardware=" + stand_in.path.string() : "";
   if (for_local) {
     write_file(stand_in.path, unmeasured_hardware());
-    command.push_back("hardware=" + stand_in.path.string());
+    command.push_back(hardware_key);
   }
 
   output.note("measuring this machine" + std::string(options.quick ? " (quick)" : ""));
-  const std::int64_t ranks = measuring_ranks(options, for_local ? "hardware=" + stand_in.path.string() : "");
+  const std::string load = load_average();
+  const std::vector<Plan> plans = loaded_plans(options, hardware_key);
+  std::vector<std::int64_t> worlds;
+  for (const Plan& plan : plans) worlds.push_back(plan.world_size());
+  const std::int64_t cores = std::max(1u, std::thread::hardware_concurrency());
+  const std::int64_t ranks = calibration_ranks(worlds, cores, options.ranks).started;
   const Backend backend = ranks > 1 && can_start_mpi() ? Backend::mpi : Backend::threads;
-  command.insert(command.end(),
-                 {"--ranks", fmt::format("{}", ranks), "--backend", backend == Backend::mpi ? "mpi" : "threads"});
+  command.insert(command.end(), {"--backend", backend == Backend::mpi ? "mpi" : "threads"});
   const ProcessEnd end = run_process(rank_processes(backend, ranks, command));
   if (end.exit_code != 0 || end.interrupted_by) throw_rank_failure("calibration", end, {});
   HardwareSpec hardware = load_hardware(measured.path.string(), find_configs());
   for (const auto& [fact, value] : machine_facts()) hardware.provenance[fact] = value;
   hardware.provenance["date"] = today();
+  hardware.provenance["load"] = load;
+  warn_if_noisy(hardware, output);
   keep_earlier_samples(hardware, options.out);
-  if (for_local) {
-    auto overrides = options.overrides;
-    overrides.push_back("hardware=" + stand_in.path.string());
+  for (const Plan& plan : plans) {
     std::string& shapes = hardware.provenance["shapes"];
-    shapes += (shapes.empty() ? "" : " ") + shapes_of(load_checked_plan(options.plan, overrides, find_configs()));
+    const std::string own = shapes_of(plan);
+    if (shapes.find(own) == std::string::npos) shapes += (shapes.empty() ? "" : " ") + own;
   }
   write_file(options.out, write_hardware(hardware));
   return hardware;
@@ -243,7 +268,7 @@ void calibrate_if_needed(const fs::path& plan, const std::vector<std::string>& o
   const std::string reason = reason_to_calibrate_for(plan, overrides, paths);
   if (reason.empty()) return;
   output.note(fmt::format("calibrating first: {}", reason));
-  calibrate({.quick = true, .plan = plan.string(), .overrides = overrides, .out = paths.local_hardware}, output);
+  calibrate({.quick = true, .plans = {plan.string()}, .overrides = overrides, .out = paths.local_hardware}, output);
 }
 
 }  // namespace reckon

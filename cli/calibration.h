@@ -20,10 +20,10 @@ std::string reason_to_calibrate_for(const std::filesystem::path& plan, const std
 
 struct CalibrationOptions {
   bool quick = false;
-  std::string plan;                    // measure the exact shapes of this plan too; empty = none
-  std::vector<std::string> overrides;  // of that plan
+  std::vector<std::string> plans;      // measure the exact shapes of these plans too
+  std::vector<std::string> overrides;  // of every plan
   std::filesystem::path out;           // where the hardware file goes
-  std::int64_t ranks = 0;              // that measure at the same time; 0 = one per core
+  std::int64_t ranks = 0;              // that measure at the same time; 0 = one per core, no more than the plans have
 };
 
 /// Starts reckon-rank, adds host, build and date to its result and what an earlier file of the same machine and build

@@ -61,6 +61,9 @@ void warn_memory(const StepProfile& profile, std::vector<std::string>& texts) {
 
 std::vector<std::string> assumptions(const Plan& plan, const OpTimes& times, const DocumentWork& documents) {
   std::vector<std::string> texts;
+  if (plan.hardware.time.global_factor != 1.0)
+    texts.push_back(fmt::format("device times carry the factor {:.3f} of an earlier measured run",
+                                plan.hardware.time.global_factor));
   const SectionTimes& layer = times.dense_layer.ops.empty() ? times.moe_layer : times.dense_layer;
   texts.push_back("times of a layer's ops: " + op_provenance(layer));
   texts.push_back(collective_provenance(plan.hardware));
@@ -68,9 +71,6 @@ std::vector<std::string> assumptions(const Plan& plan, const OpTimes& times, con
       "model FLOPs are causal: visible query-key pairs only, backward twice the forward, input table not "
       "counted; utilisation is of the dense " +
       std::string(name_of(plan.precision.compute)) + " peak");
-  if (plan.hardware.time.global_factor != 1.0)
-    texts.push_back(fmt::format("device times carry the factor {:.3f} of an earlier measured run",
-                                plan.hardware.time.global_factor));
   if (plan.model.is_moe()) texts.push_back("tokens are spread evenly over the experts");
   if (plan.documents.source == "single") {
     texts.push_back("every row is one document");

@@ -42,7 +42,7 @@ const SectionPrices& PolicyPrices::of(const std::map<ActivationClass, ClassPolic
     for (const bool recomputed : {false, true}) {
       const Recompute mode = recomputed && layer ? Recompute::full : Recompute::none;
       const KeptSet kept = kept_tensors(plan, times.list, mode, 0);
-      const SectionWork work = section_work(OverlapLinks(plan), times_.quantize_per_byte, times, kept, Ledgers::none);
+      const SectionWork work = section_work(OverlapLinks(plan), times_.storage, times, kept, Ledgers::none);
       prices.rows[variant({section, 0, recomputed})] = {work.forward.elapsed + work.backward.elapsed,
                                                         squared_gradient_error(plan, times.list, kept)};
     }

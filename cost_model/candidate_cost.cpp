@@ -11,9 +11,12 @@ CandidateCost CandidateModel::evaluate(const Candidate& candidate, Sharing& shar
   stages_.place(candidate, micro_batches);
   const CandidateParts parts{candidate, sharing, shape, micro_batches};
   CandidateCost cost{memory_.fit(parts, stages_)};
-  if (cost.memory.fits)
-    cost.seconds =
-        step_seconds(base_, parts, stages_, message) * core_sharing(sharing.plan(), micro_batches * candidate.chunks);
+  if (cost.memory.fits) {
+    const CandidateTime time = candidate_time(base_, parts, stages_, message);
+    const Plan& plan = sharing.plan();
+    const auto ranks_a_stage = static_cast<double>(plan.world_size() / plan.parallel.pipeline);
+    cost.seconds = time.seconds * core_sharing(plan, ranks_a_stage * time.busy_stages);
+  }
   return cost;
 }
 

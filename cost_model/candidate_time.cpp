@@ -1,6 +1,7 @@
 #include "cost_model/candidate_time.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "cost_model/op_cost.h"
@@ -124,9 +125,23 @@ double pipeline_seconds(const CandidateParts& parts, const CandidateStages& stag
   return 0;
 }
 
+/// Of all stages together.
+double busy_seconds(const CandidateParts& parts, const CandidateStages& stages, const PipelineWork& work) {
+  const StateTimes& state = parts.sharing.times();
+  const std::int64_t inner = stages.layers().pipeline() - 2;
+  double busy = static_cast<double>(parts.micro_batches) * (work.forward_sum + work.backward_sum);
+  for (const auto& [stage, count] : {std::pair{0, std::int64_t{1}}, {1, inner}, {2, std::int64_t{1}}}) {
+    const StateTimes::Stage& s = state.stages[static_cast<std::size_t>(stage)];
+    const double reduce = parts.candidate.zero < 2 ? s.reduce : 0.0;
+    busy += static_cast<double>(count) * (s.optimizer + s.gather + reduce);
+  }
+  return busy;
+}
+
 }  // namespace
 
-double step_seconds(const Plan& base, const CandidateParts& parts, const CandidateStages& stages, double message) {
+CandidateTime candidate_time(const Plan& base, const CandidateParts& parts, const CandidateStages& stages,
+                             double message) {
   const StateTimes& state = parts.sharing.times();
   const PipelineWork work = pipeline_work(parts, stages, message);
   const double pipeline = pipeline_seconds(parts, stages, work, message);
@@ -143,7 +158,8 @@ double step_seconds(const Plan& base, const CandidateParts& parts, const Candida
     const Seconds both = overlapped(Seconds(own), Seconds(hidden), slowdown.compute, slowdown.communication);
     ready = std::max(ready, end + both.value - own + tail);
   }
-  return ready + state.tied_reduce + end_of_step;
+  const double seconds = ready + state.tied_reduce + end_of_step;
+  return {seconds, stages.layers().pipeline() == 1 ? 1.0 : busy_seconds(parts, stages, work) / seconds};
 }
 
 }  // namespace reckon

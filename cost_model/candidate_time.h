@@ -7,7 +7,13 @@
 
 namespace reckon {
 
-/// Seconds; `message` are those of one activation between neighbours.
-double step_seconds(const Plan& base, const CandidateParts& parts, const CandidateStages& stages, double message);
+struct CandidateTime {
+  double seconds = 0;
+  double busy_stages = 1;  // that compute or move bytes at a time, on average over the step
+};
+
+/// As if no ranks shared cores; `message` are the seconds of one activation between neighbours.
+CandidateTime candidate_time(const Plan& base, const CandidateParts& parts, const CandidateStages& stages,
+                             double message);
 
 }  // namespace reckon

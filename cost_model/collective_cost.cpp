@@ -103,12 +103,16 @@ double prior_seconds(const HardwareSpec& hardware, Collective collective, const 
   return best;
 }
 
+/// Inside a node also one that was measured beside another number of sibling groups.
 const CollectiveFit* exact_fit(const HardwareSpec& hardware, Collective collective, const GroupLayout& layout) {
-  for (const CollectiveFit& fit : hardware.time.collectives)
-    if (fit.collective == collective && fit.ranks_per_node == layout.ranks_per_node && fit.nodes == layout.nodes &&
-        (layout.nodes == 1 || fit.siblings == layout.siblings))
-      return &fit;
-  return nullptr;
+  const CollectiveFit* other = nullptr;
+  for (const CollectiveFit& fit : hardware.time.collectives) {
+    if (fit.collective != collective || fit.ranks_per_node != layout.ranks_per_node || fit.nodes != layout.nodes)
+      continue;
+    if (fit.siblings == layout.siblings) return &fit;
+    if (layout.nodes == 1) other = &fit;
+  }
+  return other;
 }
 
 /// The fit inside a node whose group size is nearest by ratio.

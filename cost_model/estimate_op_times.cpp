@@ -6,6 +6,8 @@
 #include "cost_model/op_cost.h"
 #include "cost_model/scaled_times.h"
 #include "cost_model/state_cost.h"
+#include "cost_model/step_time.h"
+#include "cost_model/storage_rates.h"
 #include "plan/core_sharing.h"
 #include "plan/rank_grid.h"
 
@@ -92,10 +94,6 @@ std::vector<Seconds> pipeline_messages(const Plan& plan) {
 
 }  // namespace
 
-Seconds quantize_per_byte(const HardwareSpec& hardware) {
-  return Seconds(hardware.time.memory_bound.bytes_factor / hardware.device.memory_bandwidth.value);
-}
-
 SectionTimes section_op_times(const Plan& plan, const GroupLayouts& layouts, OpList list, const AttentionWork& work) {
   SectionTimes times;
   times.list = std::move(list);
@@ -117,7 +115,10 @@ OpTimes estimate_op_times(const Plan& plan, const DocumentWork& documents) {
   return times;
 }
 
-OpTimes estimate_op_times(const Plan& plan, const AttentionWork& work) {
+namespace {
+
+/// As if no ranks shared cores.
+OpTimes unshared_op_times(const Plan& plan, const AttentionWork& work) {
   const GroupLayouts layouts(plan);
   const SectionWeights sections = section_weights(plan);
   OpTimes times;
@@ -141,8 +142,16 @@ OpTimes estimate_op_times(const Plan& plan, const AttentionWork& work) {
                                              : Seconds(0.0));
   }
   times.tied_table_reduce = calls_time(plan, layouts, tied_table_calls(plan));
-  times.quantize_per_byte = quantize_per_byte(plan.hardware);
-  const double sharing = core_sharing(plan);
+  times.storage = storage_rates(plan);
+  return times;
+}
+
+}  // namespace
+
+OpTimes estimate_op_times(const Plan& plan, const AttentionWork& work) {
+  OpTimes times = unshared_op_times(plan, work);
+  if (!takes_turns(plan)) return times;
+  const double sharing = core_sharing(plan, busy_ranks(plan, times));
   if (sharing <= 1.0) return times;
   // A rank of a ring that is done leaves its core to the others, so that unequal shares count less.
   return scaled(std::move(times), {sharing, std::max(1.0, sharing / std::max(1.0, work.imbalance))});

@@ -18,7 +18,5 @@ OpTimes estimate_op_times(const Plan& plan, const AttentionWork& work);
 
 /// One section's ops alone, as if no ranks shared cores; without what ZeRO gathers and reduces.
 SectionTimes section_op_times(const Plan& plan, const GroupLayouts& layouts, OpList list, const AttentionWork& work);
-/// Of a pass that stores activations in fewer bits or widens them again.
-Seconds quantize_per_byte(const HardwareSpec& hardware);
 
 }  // namespace reckon

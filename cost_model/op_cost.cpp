@@ -164,6 +164,9 @@ GroupLayouts::GroupLayouts(const Plan& plan) {
                             Group::expert_gradient, Group::shard, Group::replica, Group::gradient_inside,
                             Group::gradient_across, Group::pipeline, Group::embedding})
     layouts_[static_cast<std::size_t>(group)] = grid.layout(group, plan.hardware.devices_per_node);
+  if (!plan.hardware.device.is_cpu) return;
+  for (GroupLayout& layout : layouts_)  // groups inside a CPU node share its cores
+    if (layout.nodes == 1) layout.siblings = std::max<std::int64_t>(1, plan.world_size() / layout.ranks);
 }
 
 OpTime op_time(const Plan& plan, const GroupLayouts& layouts, const Op& op) {
@@ -191,13 +194,16 @@ CostEstimate attention_cost(const HardwareSpec& hardware, const AttentionShape& 
   if (shape.pairs <= 0.0) return {Seconds(0.0), 0.0, Provenance::calibrated};
   const OpFit& fit = backward ? hardware.time.attention_backward : hardware.time.attention_forward;
   const bool cpu = hardware.device.is_cpu;
+  // On CPUs the runtime's kernel widens what it reads and computes in fp32.
+  const bool widens = cpu && hardware.device.peak.contains(NumberFormat::fp32);
+  const NumberFormat computes_in = widens ? NumberFormat::fp32 : format;
   AttentionShape worked = shape;
   worked.pairs = priced_pairs(shape.pairs, shape.queries, cpu);
   const double flops = worked.forward_flops() * (backward ? kBackwardFlops : 1.0);
   const double loss =
       cpu ? 1.0
           : head_dim_loss(static_cast<double>(shape.head_dim)) * fill_loss(shape, hardware.device.multiprocessors);
-  const double compute = fit.flops_factor * loss * flops / device_peak(hardware, format).value;
+  const double compute = fit.flops_factor * loss * flops / device_peak(hardware, computes_in).value;
   const double bytes = fit.bytes_factor * traffic / hardware.device.memory_bandwidth.value;
   return {Seconds(compute + bytes + fit.constant.value), fit.relative_error, fit.provenance};
 }

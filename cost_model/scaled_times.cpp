@@ -31,7 +31,7 @@ OpTimes scaled(OpTimes times, TimeFactors factors) {
        {&times.pipeline_send, &times.optimizer, &times.gradient_reduce, &times.parameter_gather})
     scale(*list, factors.linear);
   times.tied_table_reduce *= factors.linear;
-  times.quantize_per_byte *= factors.linear;
+  times.storage *= factors.linear;
   return times;
 }
 

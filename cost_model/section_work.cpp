@@ -115,16 +115,16 @@ OverlapLinks::OverlapLinks(const Plan& plan) : layouts_(plan) {
   rules_.gather_between_nodes = between_nodes(Group::shard);
 }
 
-SectionWork section_work(const OverlapLinks& links, Seconds quantize_per_byte, const SectionTimes& section,
+SectionWork section_work(const OverlapLinks& links, const StorageRates& rates, const SectionTimes& section,
                          const KeptSet& kept, Ledgers ledgers) {
   SectionWork work;
   work.gather = section.parameter_gather;
   work.reduce = section.gradient_reduce;
-  const Seconds storage = quantize_per_byte * static_cast<double>(storage_pass_bytes(section.list, kept).value);
+  const StorageTimes storage = storage_times(section.list, kept, rates);
   ActionBuilder forward(links, work.forward, ledgers), backward(links, work.backward, ledgers);
   for (std::size_t i = 0; i < section.ops.size(); ++i) forward.forward(section.list.ops[i], section.ops[i], "forward.");
-  forward.compute({"forward.", "quantize"}, storage);
-  backward.compute({"backward.", "dequantize"}, storage);
+  forward.compute({"forward.", "quantize"}, storage.quantize);
+  backward.compute({"backward.", "dequantize"}, storage.dequantize);
   for (const int op : kept.recomputed_ops) {
     const auto index = static_cast<std::size_t>(op);
     backward.forward(section.list.ops[index], section.ops[index], "recompute.");

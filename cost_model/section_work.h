@@ -45,8 +45,8 @@ struct SectionWork {
 
 enum class Ledgers { none, kept };
 
-/// `quantize_per_byte` as in OpTimes; `kept` is what the section keeps and recomputes. Leaves `weights` to the caller.
-SectionWork section_work(const OverlapLinks& links, Seconds quantize_per_byte, const SectionTimes& section,
+/// `rates` as in OpTimes; `kept` is what the section keeps and recomputes. Leaves `weights` to the caller.
+SectionWork section_work(const OverlapLinks& links, const StorageRates& rates, const SectionTimes& section,
                          const KeptSet& kept, Ledgers ledgers);
 
 }  // namespace reckon

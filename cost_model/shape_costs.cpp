@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cost_model/estimate_op_times.h"
+#include "cost_model/storage_rates.h"
 #include "plan/state_calls.h"
 #include "plan/step_documents.h"
 
@@ -65,6 +66,7 @@ ShapeCosts::ShapeCosts(Plan plan, StoragePlans& storage)
       work_(shape_work(plan_)),
       layouts_(plan_),
       links_(plan_),
+      rates_(storage_rates(plan_)),
       token_bytes_(micro_batch_bytes(plan_)),
       constant_bytes_(reckon::constant_bytes(plan_)),
       message_bytes_(stage_message(plan_).bytes) {}
@@ -104,7 +106,7 @@ SectionCost& ShapeCosts::cost(Section kind, const Treatment& treatment) {
   if (found.cost) return *found.cost;
   SectionTimes& times = section(kind).times;
   if (times.ops.empty()) times = section_op_times(plan_, layouts_, std::move(times.list), work_);
-  SectionWork work = section_work(links_, quantize_per_byte(plan_.hardware), times, found.set, Ledgers::none);
+  SectionWork work = section_work(links_, rates_, times, found.set, Ledgers::none);
   SectionCost& cost = found.cost.emplace();
   cost.forward = work.forward.elapsed.value;
   cost.backward = work.backward.elapsed.value;

@@ -95,6 +95,7 @@ class ShapeCosts {
   AttentionWork work_;
   GroupLayouts layouts_;
   OverlapLinks links_;
+  StorageRates rates_;
   Bytes token_bytes_, constant_bytes_, message_bytes_;
   std::array<SectionMemo, kSections> sections_;
 };

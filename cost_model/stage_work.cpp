@@ -63,7 +63,7 @@ std::vector<SectionWork> section_works(const Plan& plan, const OverlapLinks& lin
       const SectionTimes& section = times.of(kind);
       if (section.ops.empty()) continue;  // the model has no such layer
       SectionWork& work = works[variant({kind, 0, recomputed})];
-      work = section_work(links, times.quantize_per_byte, section,
+      work = section_work(links, times.storage, section,
                           kept_tensors(plan, section.list, recompute, static_cast<int>(stage)), Ledgers::kept);
       work.weights = weights[static_cast<std::size_t>(kind)].total();
     }

@@ -150,6 +150,18 @@ std::vector<Seconds> pipeline_ends(const Plan& plan, const std::vector<Seconds>&
   return result;
 }
 
+double busy_ranks(const Plan& plan, const OpTimes& times) {
+  if (plan.parallel.pipeline == 1) return static_cast<double>(plan.world_size());
+  const std::vector<StageWork> works = stage_works(plan, times);
+  Seconds sum(0.0);
+  for (std::size_t stage = 0; stage < works.size(); ++stage) {
+    sum += busy(works[stage], plan.micro_batches()) + times.optimizer[stage] + times.parameter_gather[stage];
+    if (plan.parallel.zero < 2) sum += times.gradient_reduce[stage];
+  }
+  const double ranks_per_stage = static_cast<double>(plan.world_size() / plan.parallel.pipeline);
+  return ranks_per_stage * (sum / step_time(plan, times).total);
+}
+
 StepTime step_time(const Plan& plan, const OpTimes& times) {
   const std::vector<StageWork> works = stage_works(plan, times);
   const OverlapRules rules = OverlapLinks(plan).rules();

@@ -21,6 +21,9 @@ struct StepTime {
 
 StepTime step_time(const Plan& plan, const OpTimes& times);
 
+/// Ranks that compute or move bytes at a time, on average over the step.
+double busy_ranks(const Plan& plan, const OpTimes& times);
+
 /// Duration of an action of `stage` that begins `idle` after the stage's action before it. Called once for each action,
 /// in the order of each stage's list.
 using ActionDuration = std::function<Seconds(std::int64_t stage, const Action& action, Seconds idle)>;

@@ -19,18 +19,19 @@ std::int64_t ranks_at_once(const Plan& plan) {
 }
 
 std::string measured_shape(const Op& op, std::int64_t ranks_at_once) {
-  if (ranks_at_once <= 1) return shape_key(op);
-  return fmt::format("{}, {} ranks at once", shape_key(op), ranks_at_once);
+  return beside_others(shape_key(op), ranks_at_once);
 }
 
-double core_sharing(const Plan& plan) {
-  return core_sharing(plan, plan.micro_batches() * plan.parallel.chunks);
+std::string beside_others(const std::string& shape, std::int64_t ranks_at_once) {
+  return ranks_at_once <= 1 ? shape : fmt::format("{}, {} ranks at once", shape, ranks_at_once);
 }
 
-double core_sharing(const Plan& plan, std::int64_t actions) {
-  if (!shares_cores(plan)) return 1.0;
-  const double busy = static_cast<double>(actions) / static_cast<double>(actions + plan.parallel.pipeline - 1);
-  return std::max(1.0, static_cast<double>(plan.world_size()) * busy / plan.hardware.cores);
+bool takes_turns(const Plan& plan) {
+  return shares_cores(plan) && plan.world_size() > plan.hardware.cores;
+}
+
+double core_sharing(const Plan& plan, double busy_ranks) {
+  return takes_turns(plan) ? std::max(1.0, busy_ranks / plan.hardware.cores) : 1.0;
 }
 
 OverlapSlowdown overlap_slowdown(const Plan& plan) {

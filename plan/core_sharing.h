@@ -17,13 +17,16 @@ std::int64_t ranks_at_once(const Plan& plan);
 /// "gemm 1024x512x384, 2 ranks at once"; for one rank the op's shape_key alone.
 std::string measured_shape(const Op& op, std::int64_t ranks_at_once);
 
-/// Factor on the time of everything that a rank does: ranks that are busy at the same time over cores, at least 1. In a
-/// pipeline of p stages and m micro-batches in v chunks ranks are busy for v m / (v m + p - 1) of the step: a stage
-/// that waits lends its core, so that the bubble costs less than with cores enough (simplification: busy ranks are
-/// counted on average, not moment by moment).
-double core_sharing(const Plan& plan);
-/// The same with `actions` = v m given, for plans whose schedule is not filled in yet.
-double core_sharing(const Plan& plan, std::int64_t actions);
+/// The same for any text of a shape.
+std::string beside_others(const std::string& shape, std::int64_t ranks_at_once);
+
+/// Whether there are more ranks than cores.
+bool takes_turns(const Plan& plan);
+
+/// Factor on the time of everything that a rank does: ranks that are busy at the same time over cores, at least 1; 1
+/// where cores are not shared. A stage of a pipeline that waits lends its core, so that a bubble costs less than with
+/// cores enough (simplification: busy ranks are counted on average over the step, not moment by moment).
+double core_sharing(const Plan& plan, double busy_ranks);
 
 /// Slow-down of compute and communication that overlap: the hardware's factors, or 2 each (no gain, the sum of both)
 /// where no core is left for moving bytes.

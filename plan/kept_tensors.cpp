@@ -166,15 +166,6 @@ Bytes constant_bytes(const Plan& plan) {
   return fixed + Bytes(4 * plan.batch.sequence_length * rotated);
 }
 
-Bytes storage_pass_bytes(const OpList& list, const KeptSet& kept) {
-  Bytes sum;
-  for (const KeptTensor& tensor : kept.kept) {
-    const Tensor& source = list.tensors[at(tensor.tensor)];
-    if (payload_bits(tensor.storage.format) < payload_bits(source.format)) sum += source.bytes() + tensor.bytes;
-  }
-  return sum;
-}
-
 ClassPolicy class_policy(const Plan& plan, ActivationClass activation_class, int stage) {
   const ActivationSpec& activations = plan.activations;
   if (const auto found = activations.classes_by_stage.find(activation_class);

@@ -32,10 +32,6 @@ struct KeptSet {
 /// bits_by_stage.
 KeptSet kept_tensors(const Plan& plan, const OpList& list, Recompute recompute, int stage);
 
-/// Bytes read and written by the passes that store kept tensors in fewer bits than they are computed in; to widen them
-/// again takes as many.
-Bytes storage_pass_bytes(const OpList& list, const KeptSet& kept);
-
 /// What the policy says for one class at one stage, before the recompute mode.
 ClassPolicy class_policy(const Plan& plan, ActivationClass activation_class, int stage);
 

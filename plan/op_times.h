@@ -12,6 +12,7 @@
 #include "plan/layer_ops.h"
 #include "plan/rank_grid.h"
 #include "plan/ring_traffic.h"
+#include "plan/storage_passes.h"
 #include "plan/units.h"
 
 namespace reckon {
@@ -51,7 +52,7 @@ struct OpTimes {
   std::vector<Seconds> parameter_gather;   // per stage: after the optimizer (ZeRO-1, 2)
   Seconds tied_table_reduce;               // all-reduce of the tied table's gradient between first and last stage
   std::vector<RingLoad> ring;              // what the ring's ranks send for one layer; for traffic, not for time
-  Seconds quantize_per_byte;               // storage passes: seconds per byte read and written
+  StorageRates storage;                    // passes that store kept tensors in fewer bits
 };
 
 inline const SectionTimes& OpTimes::of(Section section) const {

@@ -120,6 +120,7 @@ void visit_fields(Visit& visit, SameRecord<StepProfile> auto& profile) {
   visit("packing", profile.packing);
   visit("assumptions", profile.assumptions);
   visit.added("warnings", profile.warnings);
+  visit.added("correction_factor", profile.plan.hardware.time.global_factor);
 }
 
 /// Record -> JSON object.

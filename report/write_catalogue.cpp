@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "plan/choices.h"
 #include "plan/parameters.h"
 #include "report/checked_json.h"
 #include "report/format_quantity.h"
@@ -57,7 +58,33 @@ std::string peak_text(const DeviceSpec& device, NumberFormat format) {
   return peak == device.peak.end() ? "-" : fmt::format("{:.4g}", peak->second.value / 1e12);
 }
 
+/// One calibrated fit: how far it misses samples that were kept from it (of few: its own).
+struct FitError {
+  std::string kind;
+  double relative_error;
+};
+
+std::vector<FitError> fit_errors(const TimeConstants& time) {
+  std::vector<FitError> all;
+  const auto add = [&](const std::string& kind, const auto& fit) {
+    if (fit.provenance == Provenance::calibrated) all.push_back({kind, fit.relative_error});
+  };
+  for (const auto& [pass, fit] : time.gemm) add(fmt::format("product, {}", name_of(pass)), fit);
+  add("attention, forward", time.attention_forward);
+  add("attention, backward", time.attention_backward);
+  add("op bound by memory", time.memory_bound);
+  add("optimizer", time.optimizer);
+  for (const CollectiveFit& fit : time.collectives)
+    add(fmt::format("{}, {} ranks{}", name_of(fit.collective), fit.ranks_per_node,
+                    fit.siblings > 1 ? fmt::format(" in {} groups", fit.siblings) : ""),
+        fit);
+  return all;
+}
+
 Json hardware_entry(const HardwareSpec& hardware) {
+  Json fits = Json::array();
+  for (const FitError& fit : fit_errors(hardware.time))
+    fits.push_back({{"kind", fit.kind}, {"relative_error", fit.relative_error}});
   Json peaks = Json::object();
   for (const auto& [format, peak] : hardware.device.peak) peaks[std::string(name_of(format))] = peak.value;
   return {{"name", hardware.name},
@@ -70,6 +97,8 @@ Json hardware_entry(const HardwareSpec& hardware) {
           {"devices_per_node", hardware.devices_per_node},
           {"intra_node_bytes_per_second", hardware.intra_node.bandwidth.value},
           {"inter_node_bytes_per_second", hardware.inter_node.bandwidth.value},
+          {"correction_factor", hardware.time.global_factor},
+          {"fits", fits},
           {"provenance", hardware.provenance}};
 }
 
@@ -169,7 +198,12 @@ std::string hardware_text(const HardwareSpec& hardware, const TextStyle& style) 
                                hardware.time.op_samples.size(), hardware.time.collectives.size())});
   if (!hardware.source.empty()) table.add({"source", hardware.source});
   for (const auto& [key, value] : hardware.provenance) table.add({key, value});
-  return painted(hardware.name, Paint::bold, style) + table.text(style);
+  std::string text = painted(hardware.name, Paint::bold, style) + table.text(style);
+  const std::vector<FitError> fits = fit_errors(hardware.time);
+  if (fits.empty()) return text;
+  Table errors({"fit", "error on samples held out"});
+  for (const FitError& fit : fits) errors.add({fit.kind, percent(fit.relative_error)});
+  return text + "\n" + errors.text(style);
 }
 
 std::string formats_text(const TextStyle& style) {

@@ -86,7 +86,7 @@ OpTimes what_if(const OpTimes& times, const SimSpec& sim) {
   scale(scaled.gradient_reduce, network);
   scale(scaled.parameter_gather, network);
   scaled.tied_table_reduce *= network;
-  scaled.quantize_per_byte *= compute;
+  scaled.storage *= compute;
   return scaled;
 }
 

@@ -31,8 +31,7 @@ std::vector<SectionPlay> section_plays(const Plan& plan, const OpTimes& times, c
       play.times = &times.of(section.kind);
       play.kept =
           kept_tensors(plan, play.times->list, section.recomputed ? plan.activations.recompute : Recompute::none, rank);
-      play.storage =
-          times.quantize_per_byte * static_cast<double>(storage_pass_bytes(play.times->list, play.kept).value);
+      play.storage = storage_times(play.times->list, play.kept, times.storage);
       play.weights = weights[static_cast<std::size_t>(section.kind)];
     }
   }
@@ -102,12 +101,12 @@ class StageBuilder {
   void forward_section(const Action& action, std::size_t index) {
     const SectionPlay& play = graph_.play_of(graph_.chunks[static_cast<std::size_t>(action.chunk)][index]);
     for (std::size_t op = 0; op < play.times->ops.size(); ++op) forward_op(action, index, play, op, Phase::forward);
-    write_.compute(labels_.of("forward.quantize"), play.storage);
+    write_.compute(labels_.of("forward.quantize"), play.storage.quantize);
   }
 
   void backward_section(const Action& action, std::size_t index) {
     const SectionPlay& play = graph_.play_of(graph_.chunks[static_cast<std::size_t>(action.chunk)][index]);
-    write_.compute(labels_.of("backward.dequantize"), play.storage);
+    write_.compute(labels_.of("backward.dequantize"), play.storage.dequantize);
     for (const int op : play.kept.recomputed_ops)
       forward_op(action, index, play, static_cast<std::size_t>(op), Phase::recompute);
     for (std::size_t op = play.times->ops.size(); op-- > 0;) backward_op(action, index, play, op);

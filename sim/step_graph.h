@@ -42,7 +42,7 @@ struct TaskNote {
 struct SectionPlay {
   const SectionTimes* times = nullptr;  // of the caller's OpTimes
   KeptSet kept;
-  Seconds storage;         // pass that narrows kept tensors in forward; the same again in backward to widen them
+  StorageTimes storage;    // passes that narrow kept tensors in forward and widen them in backward
   WeightElements weights;  // on this rank
 };
 

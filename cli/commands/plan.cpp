@@ -1,5 +1,6 @@
 #include "cli/commands/plan.h"
 
+#include "cli/hardware_notes.h"
 #include "cli/load_checked_plan.h"
 #include "cli/page_parts.h"
 #include "cost_model/budget_solver.h"
@@ -28,7 +29,9 @@ StepProfile predicted_profile(const Plan& plan) {
 }  // namespace
 
 ExitCode plan_command(const PlanOptions& options, const Output& output) {
-  const Plan plan = load_checked_plan(options.plan, options.overrides, find_configs());
+  const ConfigPaths paths = find_configs();
+  const Plan plan = load_checked_plan(options.plan, options.overrides, paths);
+  tell_about_hardware(plan, options.plan, options.overrides, paths, output);
   StepProfile profile = predicted_profile(plan);
   if (!profile.verdict.fits) profile.verdict.nearest = nearest_fitting_change(plan);
   if (!options.html.empty()) {

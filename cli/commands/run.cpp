@@ -14,6 +14,7 @@
 
 #include "cli/calibration.h"
 #include "cli/folder_lock.h"
+#include "cli/hardware_notes.h"
 #include "cli/load_checked_plan.h"
 #include "cli/page_parts.h"
 #include "cli/rank_end.h"
@@ -193,6 +194,7 @@ ExitCode run_command(const RunOptions& options, const Output& output) {
   const auto launched = enclosing_launcher();
   if (!launched) calibrate_if_needed(plan_file, overrides, paths, output);
   const Plan plan = resolve(load_checked_plan(plan_file, overrides, paths));
+  if (!launched || launched->rank == 0) tell_about_hardware(plan, plan_file.string(), overrides, paths, output);
   require_rank_program("training");
   if (launched) check_launcher(*launched, plan, options);
   check_run(options, plan);

@@ -1,4 +1,5 @@
 #include "cli/commands/search.h"
+#include "cli/hardware_notes.h"
 
 #include <fmt/format.h>
 
@@ -40,6 +41,7 @@ ExitCode search_command(const SearchCommand& options, const Output& output) {
   const ConfigPaths paths = find_configs();
   // The plan itself may break rules or not fit: the search is for one that does not.
   const Plan plan = load_plan(find_plan(options.plan, paths), options.overrides, paths);
+  tell_about_hardware(plan, options.plan, options.overrides, paths, output);
   SearchOptions how;
   how.devices = options.devices;
   how.top = options.html.empty() ? options.top : std::max(options.top, kPlansOnPage);

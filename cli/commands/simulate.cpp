@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "cli/hardware_notes.h"
 #include "cli/load_checked_plan.h"
 #include "cli/page_parts.h"
 #include "cli/trace_file.h"
@@ -111,7 +112,9 @@ std::string details(const Simulation& simulation, const TextStyle& style) {
 }  // namespace
 
 ExitCode simulate_command(const SimulateOptions& options, const Output& output) {
-  const Plan open = load_checked_plan(options.plan, options.overrides, find_configs()), plan = resolve(open);
+  const ConfigPaths paths = find_configs();
+  const Plan open = load_checked_plan(options.plan, options.overrides, paths), plan = resolve(open);
+  tell_about_hardware(plan, options.plan, options.overrides, paths, output);
   SimulationOptions how;
   if (!options.memory_limit.empty()) how.memory_limit = parse_bytes(options.memory_limit);
   how.samples = options.samples;

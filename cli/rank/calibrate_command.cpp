@@ -3,162 +3,162 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <set>
 #include <thread>
 
+#include "cli/calibration_ranks.h"
 #include "cli/find_configs.h"
 #include "cli/processor_name.h"
-#include "cost_model/gemm_cost.h"
-#include "cost_model/op_cost.h"
-#include "cost_model/state_cost.h"
+#include "cost_model/fit_hardware.h"
+#include "plan/core_sharing.h"
 #include "plan/errors.h"
 #include "plan/load_plan.h"
-#include "plan/stage_sections.h"
+#include "plan/rank_grid.h"
 #include "plan/step_documents.h"
+#include "plan/storage_passes.h"
 #include "report/write_file.h"
 #include "runtime/comm/make_communicator.h"
 #include "runtime/train/calibration_run.h"
 #include "runtime/train/input/executable.h"
 #include "runtime/train/library_versions.h"
-#include "runtime/train/statistics.h"
 
 namespace reckon {
 namespace {
 
-constexpr Seconds kQuickBudget{10.0}, kFullBudget{40.0};
+/// Ranks without a part in a visit wait for the others: in two steps of a plan's sampled layers nothing is heard of
+/// them. Whoever dies meanwhile ends the calibration at once, whatever the timeout.
+constexpr Seconds kLongestVisit{7200.0};
 
 std::int64_t cores() {
   return std::max<std::int64_t>(1, std::thread::hardware_concurrency());
 }
 
-/// Stands in for a plan when none is given.
-Plan default_plan(NumberFormat compute) {
-  Plan plan;
-  ModelSpec& model = plan.model;
-  model.name = "calibration";
-  model.layers = 2;
-  model.hidden = 384;
-  model.ffn_hidden = 1024;
-  model.heads = 6;
-  model.kv_heads = 2;
-  model.head_dim = 64;
-  model.vocabulary = 4096;
-  plan.hardware.device.is_cpu = true;
-  plan.batch = {256, 4, 4};
-  plan.precision.compute = plan.activations.stored = compute;
-  return plan;
+/// Products from a few hundred to a few thousand in every dimension, as small models have them.
+std::vector<GemmShape> product_grid() {
+  return {{1, 256, 320, 192},  {1, 384, 1024, 256}, {1, 768, 384, 768},  {1, 896, 1536, 320}, {1, 512, 3072, 448},
+          {1, 1536, 512, 512}, {1, 640, 640, 1792}, {1, 960, 960, 1088}, {1, 1280, 2048, 640}};
 }
 
-/// `whole` receives those whose attention is sampled apart.
-std::vector<Plan> plans_to_sample(const RankOptions& options, std::int64_t& ranks, std::vector<Plan>& whole) {
+/// Small LLaMAs of two sizes: bytes and latency can be told apart by the fits.
+std::vector<Plan> grid_plans(NumberFormat compute) {
+  Plan small;
+  small.hardware.device.is_cpu = true;
+  small.precision.compute = small.activations.stored = compute;
+  small.model.name = "calibration";
+  small.model.layers = 2;
+  small.model.hidden = 320;
+  small.model.ffn_hidden = 896;
+  small.model.heads = small.model.kv_heads = 5;
+  small.model.head_dim = 64;
+  small.model.vocabulary = 3072;
+  small.batch = {192, 3, 3};
+  Plan large = small;
+  large.model.layers = 1;
+  large.model.hidden = 640;
+  large.model.ffn_hidden = 1728;
+  large.model.heads = 10;
+  large.model.kv_heads = 2;
+  large.model.vocabulary = 1536;
+  large.batch = {384, 2, 2};
+  return {small, large};
+}
+
+/// What two plans must have in common for one sampling to serve both.
+std::string sampled_shapes(const Plan& plan, std::int64_t ranks) {
+  std::string key(name_of(plan.precision.compute));
+  const AttentionWork work = planned_attention_work(plan);
+  for (const Section section : {Section::embedding, Section::dense_layer, Section::head})
+    for (const Op& op : section_ops(plan, section, work).ops) key += "; " + measured_shape(op, ranks);
+  for (const NumberFormat format : storage_use(plan).formats) key += fmt::format("; stored {}", name_of(format));
+  return key;
+}
+
+class JobList {
+ public:
+  JobList(CalibrationRanks ranks, bool quick) : most_ranks_(ranks.started) {
+    const std::int64_t computing = ranks.computing;
+    jobs_.computing = computing;
+    jobs_.cores = cores();
+    jobs_.quick = quick;
+    jobs_.products = product_grid();
+    for (std::int64_t group = 2; group <= computing; ++group)
+      if (computing % group == 0) collectives_.insert({computing, group});
+  }
+
+  void add_grid(NumberFormat compute) {
+    for (const Plan& plan : grid_plans(compute)) add_sampled(plan, jobs_.computing);
+  }
+
+  void add_plan(const Plan& plan) {
+    const std::int64_t world = plan.world_size();
+    const std::int64_t computing = std::min(world, jobs_.computing);
+    add_sampled(plan, computing);
+    if (samples_attention_apart(plan, computing)) add_attention(plan, computing);
+    if (world < 2 || world > most_ranks_) return;
+    const RankGrid grid(plan);
+    for (const Group group : {Group::tensor, Group::ulysses, Group::ring, Group::data, Group::gradient, Group::shard,
+                              Group::replica, Group::gradient_inside, Group::gradient_across})
+      if (grid.size(group) > 1) collectives_.insert({world, grid.size(group)});
+    if (plan.parallel.pipeline > 1 && world % 2 == 0) collectives_.insert({world, 2});
+  }
+
+  CalibrationJobs take() {
+    jobs_.collectives.assign(collectives_.begin(), collectives_.end());
+    return std::move(jobs_);
+  }
+
+ private:
+  void add_sampled(const Plan& plan, std::int64_t ranks) {
+    Plan sampled = sampled_plan(plan, ranks);
+    require_executable(sampled);
+    if (!shapes_.insert(sampled_shapes(sampled, ranks)).second) return;
+    jobs_.plans.push_back({std::move(sampled), ranks});
+  }
+
+  /// The plan as it is: its steps are not sampled, so that it needs no ranks of its own.
+  void add_attention(const Plan& plan, std::int64_t ranks) {
+    if (attention_shapes_.insert(sampled_shapes(plan, ranks)).second) jobs_.attention.push_back({plan, ranks});
+  }
+
+  std::int64_t most_ranks_;
+  CalibrationJobs jobs_;
+  std::set<std::string> shapes_, attention_shapes_;
+  std::set<CollectiveJob> collectives_;
+};
+
+CalibrationJobs jobs_of(const RankOptions& options) {
+  const ConfigPaths paths = find_configs();
   std::vector<Plan> plans;
-  if (options.plan.empty()) {
-    if (ranks == 0) ranks = cores();
-    plans = {default_plan(NumberFormat::fp32), default_plan(NumberFormat::bf16)};
-  } else {
-    Plan plan = load_plan(options.plan, options.overrides, find_configs());
-    if (ranks == 0)
-      ranks = std::min(plan.world_size(), cores());  // more ranks than cores take turns: their ops are not slower
-    if (samples_attention_apart(plan, ranks)) whole = {plan};
-    plans = {std::move(plan)};
+  std::set<NumberFormat> formats;
+  std::vector<std::int64_t> worlds;
+  for (const auto& file : options.sampled_plans) {
+    plans.push_back(load_plan(file, options.overrides, paths));
+    formats.insert(plans.back().precision.compute);
+    worlds.push_back(plans.back().world_size());
   }
-  for (Plan& plan : plans) {
-    plan = sampled_plan(std::move(plan), ranks);
-    require_executable(plan);
-  }
-  return plans;
+  if (plans.empty()) formats = {NumberFormat::fp32, NumberFormat::bf16};
+  JobList list(calibration_ranks(worlds, cores(), options.ranks), options.quick);
+  for (const Plan& plan : plans) list.add_plan(plan);
+  for (const NumberFormat format : formats) list.add_grid(format);
+  return list.take();
 }
 
 Bytes machine_memory() {
   return Bytes(static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGE_SIZE));
 }
 
-/// Factor on FLOPs / peak that fits the measured products of one pass, and the spread around it.
-OpFit gemm_fit(const std::vector<GemmSample>& samples, Pass pass, const DeviceSpec& device) {
-  std::vector<double> factors;
-  for (const GemmSample& s : samples) {
-    if (s.pass != pass) continue;
-    factors.push_back(s.seconds.value * device.peak.at(s.format).value / GemmShape{s.batch, s.m, s.n, s.k}.flops());
-  }
-  const double factor = median(factors);
-  return {factor, 0.0, Seconds(0.0), spread(factors) / factor, Provenance::calibrated};
+/// "product, forward 2.1 % of 6 held out; ..."
+std::string quality_text(const std::vector<FitQuality>& qualities) {
+  std::string text;
+  for (const FitQuality& one : qualities)
+    text += fmt::format(
+        "{}{} {:.1f} % of {}", text.empty() ? "" : "; ", one.kind, 100.0 * one.relative_error,
+        one.held_out > 0 ? fmt::format("{} held out", one.held_out) : fmt::format("{} fitted", one.samples));
+  return text;
 }
 
-/// Factors that make the cost model's own formulas give what was measured.
-class Fitter {
- public:
-  Fitter(const std::vector<Plan>& plans, const CalibrationSamples& samples, HardwareSpec& hardware)
-      : plans_(plans), samples_(samples), hardware_(hardware) {}
-
-  void fit() {
-    TimeConstants& time = hardware_.time;
-    for (const Pass pass : {Pass::forward, Pass::input_gradient, Pass::weight_gradient})
-      time.gemm[pass] = gemm_fit(samples_.gemms, pass, hardware_.device);
-    time.attention_forward = attention_fit(false);
-    time.attention_backward = attention_fit(true);
-    time.memory_bound = memory_fit();
-    time.optimizer = optimizer_fit();
-  }
-
- private:
-  static OpFit bytes_only(double factor, double error) {
-    return {0.0, factor, Seconds(0.0), error, Provenance::calibrated};
-  }
-
-  template <class Use>
-  void for_ops(OpKind kind, Use use) const {
-    std::size_t next = 0;
-    for (const Plan& plan : plans_)
-      for (const Section section : {Section::embedding, Section::dense_layer, Section::head})
-        for (const Op& op : section_ops(plan, section, planned_attention_work(plan)).ops) {
-          const OpSample& sample = samples_.ops.at(next++);
-          if (op.kind == kind) use(plan, op, sample);
-        }
-  }
-
-  /// Of the plans' own attention where it was sampled apart, else as the sampled plans show it.
-  OpFit attention_fit(bool backward) const {
-    std::vector<double> factors;
-    HardwareSpec unit = hardware_;
-    unit.time.attention_forward = unit.time.attention_backward = {1.0, 0.0, Seconds(0.0), 0.1, Provenance::calibrated};
-    const auto add = [&](const Op& op, NumberFormat format, Seconds seconds) {
-      factors.push_back(seconds / attention_cost(unit, op.attention, 0.0, format, backward).seconds);
-    };
-    for (const AttentionSample& sample : samples_.attention)
-      add(sample.op, sample.format, backward ? sample.backward : sample.forward);
-    if (factors.empty())
-      for_ops(OpKind::attention, [&](const Plan& plan, const Op& op, const OpSample& sample) {
-        add(op, plan.precision.compute, backward ? sample.backward : sample.forward);
-      });
-    return {median(factors), 0.0, Seconds(0.0), 0.1, Provenance::calibrated};
-  }
-
-  OpFit memory_fit() const {
-    double seconds = 0, bytes = 0;
-    for_ops(OpKind::memory_bound, [&](const Plan&, const Op& op, const OpSample& sample) {
-      seconds += sample.forward.value + sample.backward.value;
-      bytes += static_cast<double>((op.forward_traffic + op.backward_traffic).value);
-    });
-    return bytes_only(seconds * hardware_.device.memory_bandwidth.value / bytes, 0.2);
-  }
-
-  OpFit optimizer_fit() const {
-    std::vector<double> factors;
-    for (std::size_t i = 0; i < plans_.size(); ++i) {
-      Plan plan = plans_[i];
-      plan.hardware = hardware_;
-      plan.hardware.time.optimizer = bytes_only(1.0, 0.1);
-      const WeightElements weights = stage_weights(section_weights(plan), stage_sections(plan, 0));
-      factors.push_back(samples_.optimizer[i] / optimizer_time(plan, weights));
-    }
-    return bytes_only(median(factors), 0.1);
-  }
-
-  const std::vector<Plan>& plans_;
-  const CalibrationSamples& samples_;
-  HardwareSpec& hardware_;
-};
-
-HardwareSpec hardware_of(const std::vector<Plan>& plans, const CalibrationSamples& samples, std::int64_t ranks) {
+HardwareSpec hardware_of(const CalibrationJobs& jobs, const CalibrationSamples& samples) {
   HardwareSpec hardware;
   hardware.name = "local";
   hardware.source = "measured by reckon calibrate";
@@ -173,27 +173,30 @@ HardwareSpec hardware_of(const std::vector<Plan>& plans, const CalibrationSample
   device.memory_bandwidth = samples.bandwidth;
   hardware.intra_node = {samples.bandwidth, Seconds(5e-6), false};
   hardware.inter_node = hardware.intra_node;
+  const std::vector<FitQuality> qualities = fit_hardware(samples, hardware);
   hardware.time.launch = Seconds(0.0);  // in the measured ops
   hardware.time.overlap_compute_slowdown = hardware.time.overlap_communication_slowdown = 1.0;
-  hardware.time.gemm_samples = samples.gemms;
-  hardware.time.op_samples = samples.ops;
-  hardware.time.collectives = samples.collectives;
-  Fitter(plans, samples, hardware).fit();
+  const Quietness& quiet = samples.quietness;
   // Host, processor and date are added by `reckon calibrate`, which compares them later.
-  hardware.provenance = {{"ranks", fmt::format("{}", ranks)}, {"libtorch", libtorch_version()}};
+  hardware.provenance = {{"ranks", fmt::format("{}", jobs.computing)},
+                         {"libtorch", libtorch_version()},
+                         {"others", fmt::format("{:.1f} % of the machine", 100.0 * quiet.others)},
+                         {"slowest_visit", fmt::format("{:.2f} times the fastest", quiet.slowest)},
+                         {"visits", fmt::format("{}, {} repeated", quiet.visits, quiet.repeated)},
+                         {"fit_errors", quality_text(qualities)},
+                         {"noisy_visits", fmt::format("{} of {}", quiet.noisy, quiet.visits)}};
   return hardware;
 }
 
 }  // namespace
 
 void calibrate_command(const RankOptions& options) {
-  std::int64_t ranks = options.ranks;
-  std::vector<Plan> attention_of;
-  const std::vector<Plan> plans = plans_to_sample(options, ranks, attention_of);
-  const Seconds budget = options.quick ? kQuickBudget : kFullBudget;
-  run_ranks(options.backend, static_cast<int>(ranks), {}, [&](Communicator& world) {
-    const CalibrationSamples samples = calibrate(plans, world, budget, attention_of);
-    if (world.rank() == 0) write_file(options.out, write_hardware(hardware_of(plans, samples, ranks)));
+  const CalibrationJobs jobs = jobs_of(options);
+  CommunicatorOptions patience;
+  patience.timeout = kLongestVisit;
+  run_ranks(options.backend, static_cast<int>(jobs.world_size()), patience, [&](Communicator& world) {
+    const CalibrationSamples samples = calibrate(jobs, world);
+    if (world.rank() == 0) write_file(options.out, write_hardware(hardware_of(jobs, samples)));
   });
 }
 

@@ -35,7 +35,7 @@ RankOptions parse_rank_options(int argc, const char* const* argv) {
       if (i + 1 == argc) throw ConfigError(fmt::format("{} needs a value", word));
       return argv[++i];
     };
-    if (word == "--plan") options.plan = value();
+    if (word == "--plan") options.sampled_plans.push_back(options.plan = value());
     else if (word == "--out") options.out = value();
     else if (word == "--resume") options.resume = value();
     else if (word == "--backend") options.backend = value();

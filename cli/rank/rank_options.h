@@ -11,6 +11,7 @@ namespace reckon {
 struct RankOptions {
   std::string command;  // train, calibrate
   std::filesystem::path plan, out, resume;
+  std::vector<std::filesystem::path> sampled_plans;  // calibrate: every --plan
   std::string backend = "threads";
   std::int64_t steps = -1;  // -1: as the plan says
   std::int64_t ranks = 0;   // calibrate: 0 = as the plan says, else all cores

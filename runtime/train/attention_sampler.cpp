@@ -15,12 +15,12 @@
 #include "runtime/train/ops/dispatch.h"
 #include "runtime/train/ops/task_attention.h"
 #include "runtime/train/rank_model.h"
-#include "runtime/train/statistics.h"
 
 namespace reckon {
 namespace {
 
 constexpr std::size_t kRows = 2;
+constexpr int kRepetitions = 2;  // of each pass in a round
 
 double seconds_of(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();
@@ -58,8 +58,9 @@ std::vector<RingTransfers> typical_rows(const Plan& plan, double pairs) {
 
 }  // namespace
 
-AttentionSampler::AttentionSampler(const Plan& plan)
+AttentionSampler::AttentionSampler(const Plan& plan, std::int64_t ranks)
     : op_(attention_of(plan)),
+      ranks_(ranks),
       format_(plan.precision.compute),
       rows_(typical_rows(plan, op_.attention.pairs / static_cast<double>(plan.batch.micro_batch))) {
   for (const RingTransfers& row : rows_) pairs_ += row.pairs();
@@ -104,17 +105,25 @@ void AttentionSampler::backward() {
   }
 }
 
-void AttentionSampler::round() {
-  const auto faster_of_two = [](const std::function<void()>& pass) {
-    return std::min(seconds_of(pass), seconds_of(pass));
-  };
-  forward_rounds_.push_back(faster_of_two([this] { forward(); }));
-  backward_rounds_.push_back(faster_of_two([this] { backward(); }));
+void AttentionSampler::sample() {
+  for (int repetition = 0; repetition < kRepetitions; ++repetition) {
+    forward_.add(seconds_of([this] { forward(); }));
+    backward_.add(seconds_of([this] { backward(); }));
+  }
+}
+
+void AttentionSampler::drop_last() {
+  forward_.drop(kRepetitions);
+  backward_.drop(kRepetitions);
+}
+
+double AttentionSampler::relative_error() const {
+  return std::max(forward_.relative_error(), backward_.relative_error());
 }
 
 AttentionSample AttentionSampler::result() const {
   const double scale = pairs_ > 0 ? op_.attention.pairs / pairs_ : 0.0;
-  return {op_, Seconds(scale * median(forward_rounds_)), Seconds(scale * median(backward_rounds_)), format_};
+  return {op_, ranks_, format_, Seconds(scale * forward_.result()), Seconds(scale * backward_.result())};
 }
 
 }  // namespace reckon

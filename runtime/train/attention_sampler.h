@@ -4,22 +4,27 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <vector>
 
-#include "plan/plan.h"
+#include "plan/calibration_samples.h"
 #include "plan/ring_transfers.h"
-#include "runtime/train/calibration_run.h"
+#include "runtime/train/sample_series.h"
+#include "runtime/train/sampler.h"
 
 namespace reckon {
 
-class AttentionSampler {
+class AttentionSampler : public Sampler {
  public:
   /// Takes the rows of a priced step (step_documents.h) whose pairs are nearest to the median, and of each the ring
-  /// rank with the most pairs. The plan is executable.
-  explicit AttentionSampler(const Plan& plan);
+  /// rank with the most pairs. The plan is executable; `ranks` compute at the same time.
+  AttentionSampler(const Plan& plan, std::int64_t ranks);
 
-  void round();
-  /// Median over rounds, for the pairs of the plan's op.
+  void sample() override;
+  void drop_last() override;
+  double relative_error() const override;
+
+  /// Medians, for the pairs of the plan's op.
   AttentionSample result() const;
 
  private:
@@ -27,11 +32,12 @@ class AttentionSampler {
   void backward();
 
   Op op_;
+  std::int64_t ranks_;
   NumberFormat format_;
   std::vector<RingTransfers> rows_;
   double pairs_ = 0;  // of rows_
   at::Tensor qkv_, output_, log_sum_exp_, gradient_, delta_, sums_;
-  std::vector<double> forward_rounds_, backward_rounds_;
+  SampleSeries forward_, backward_;
 };
 
 }  // namespace reckon

@@ -18,15 +18,17 @@ Plan on_two_cores(std::int64_t data, std::int64_t pipeline) {
 }
 
 TEST(CoreSharing, RanksBeyondTheCoresTakeTurns) {
-  EXPECT_EQ(core_sharing(on_two_cores(1, 1)), 1.0);
-  EXPECT_EQ(core_sharing(on_two_cores(2, 1)), 1.0);
-  EXPECT_EQ(core_sharing(on_two_cores(4, 1)), 2.0);
+  EXPECT_EQ(core_sharing(on_two_cores(1, 1), 1.0), 1.0);
+  EXPECT_EQ(core_sharing(on_two_cores(2, 1), 2.0), 1.0);
+  EXPECT_EQ(core_sharing(on_two_cores(4, 1), 4.0), 2.0);
+  EXPECT_FALSE(takes_turns(on_two_cores(2, 1)));
+  EXPECT_TRUE(takes_turns(on_two_cores(4, 1)));
 }
 
-// Four stages and four micro-batches: busy for 4 of 7 slots, so that 16/7 of four ranks compute at a time.
+// Four equal stages and four micro-batches: busy for 4 of 7 slots, so that 16/7 of four ranks compute at a time.
 TEST(CoreSharing, AStageThatWaitsLendsItsCore) {
-  EXPECT_DOUBLE_EQ(core_sharing(on_two_cores(1, 4)), 4.0 * 4.0 / 7.0 / 2.0);
-  EXPECT_EQ(core_sharing(on_two_cores(1, 2)), 1.0);
+  EXPECT_DOUBLE_EQ(core_sharing(on_two_cores(1, 4), 16.0 / 7.0), 8.0 / 7.0);
+  EXPECT_EQ(core_sharing(on_two_cores(1, 4), 1.5), 1.0);
 }
 
 TEST(CoreSharing, OpsAreMeasuredBesideAsManyRanksAsComputeAtATime) {
@@ -50,10 +52,10 @@ TEST(CoreSharing, NothingIsGainedByOverlappingWithoutAFreeCore) {
 TEST(CoreSharing, DevicesAndUncountedCoresAreNotShared) {
   Plan plan = on_two_cores(4, 1);
   plan.hardware.cores = 0;
-  EXPECT_EQ(core_sharing(plan), 1.0);
+  EXPECT_EQ(core_sharing(plan, 4.0), 1.0);
   plan.hardware.cores = 2;
   plan.hardware.device.is_cpu = false;
-  EXPECT_EQ(core_sharing(plan), 1.0);
+  EXPECT_EQ(core_sharing(plan, 4.0), 1.0);
 }
 
 }  // namespace

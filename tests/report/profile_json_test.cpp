@@ -92,7 +92,7 @@ TEST_F(ProfileFile, HasTheKeysOfTheContractInItsOrder) {
   };
   using Names = std::vector<std::string>;
   EXPECT_EQ(keys(document), (Names{"schema", "source", "plan", "world_size", "model", "verdict", "step", "time",
-                                   "stages", "traffic", "packing", "assumptions", "warnings"}));
+                                   "stages", "traffic", "packing", "assumptions", "warnings", "correction_factor"}));
   EXPECT_EQ(keys(document["model"]), (Names{"name", "parameters", "active_parameters"}));
   EXPECT_EQ(keys(document["verdict"]),
             (Names{"fits", "probability", "worst_rank", "need_bytes", "limit_bytes", "breaks", "nearest"}));
