@@ -21,6 +21,7 @@
 #include "cli/rank_program.h"
 #include "plan/layer_ops.h"
 #include "plan/step_documents.h"
+#include "plan/storage_passes.h"
 #include "plan/yaml_document.h"
 #include "report/write_file.h"
 
@@ -108,6 +109,29 @@ std::string unmeasured_hardware() {
   return write_hardware(hardware);
 }
 
+/// Makes the folder of a hardware file.
+void prepare_folder_of(const fs::path& file) {
+  if (file.empty()) throw ConfigError("neither XDG_CACHE_HOME nor HOME is set; name the file with --out FILE");
+  std::error_code error;
+  fs::create_directories(fs::absolute(file).parent_path(), error);
+  if (error) throw ConfigError(fmt::format("{} cannot be made: {}", file.parent_path().string(), error.message()));
+}
+
+/// A hardware file in place of the one that is still to be measured.
+class StandIn {
+ public:
+  explicit StandIn(const fs::path& measured)
+      : file_(fmt::format("{}.{}.stand-in.yaml", measured.string(), ::getpid())) {
+    write_file(file_.path, unmeasured_hardware());
+  }
+
+  /// The override that makes a plan use it.
+  std::string key() const { return "hardware=" + file_.path.string(); }
+
+ private:
+  const TemporaryFile file_;
+};
+
 /// One word for the shapes of all ops of a plan (FNV-1a), by which a hardware file remembers that it measured them.
 /// Other documents of the same source need no new measurement: attention's cost is carried over to their pairs.
 std::string shapes_of(const Plan& plan) {
@@ -121,6 +145,7 @@ std::string shapes_of(const Plan& plan) {
       add(fmt::format("{} {};", op.name, op.kind == OpKind::attention ? attention_key(op.attention) : shape_key(op)));
   add(fmt::format("{} {} {} {}", name_of(plan.precision.compute), plan.world_size(), plan.documents.source,
                   static_cast<int>(plan.documents.attention)));
+  for (const NumberFormat format : storage_use(plan).formats) add(name_of(format));
   return fmt::format("{:016x}", hash);
 }
 
@@ -178,9 +203,7 @@ std::string reason_to_calibrate_for(const fs::path& plan, const std::vector<std:
 
 namespace {
 
-std::vector<Plan> loaded_plans(const CalibrationOptions& options, const std::string& hardware) {
-  auto overrides = options.overrides;
-  if (!hardware.empty()) overrides.push_back(hardware);
+std::vector<Plan> loaded_plans(const CalibrationOptions& options, const std::vector<std::string>& overrides) {
   std::vector<Plan> plans;
   for (const std::string& plan : options.plans) plans.push_back(load_checked_plan(plan, overrides, find_configs()));
   return plans;
@@ -207,30 +230,22 @@ void warn_if_noisy(const HardwareSpec& hardware, const Output& output) {
 /// Over MPI, as runs are: moving bytes between processes takes longer than between threads of one.
 HardwareSpec calibrate(const CalibrationOptions& options, const Output& output) {
   const fs::path program = require_rank_program("calibration");
-  if (options.out.empty()) throw ConfigError("neither XDG_CACHE_HOME nor HOME is set; name the file with --out FILE");
-  std::error_code error;
-  fs::create_directories(fs::absolute(options.out).parent_path(), error);
-  if (error)
-    throw ConfigError(fmt::format("{} cannot be made: {}", options.out.parent_path().string(), error.message()));
-
+  prepare_folder_of(options.out);
   const TemporaryFile measured(fmt::format("{}.{}.measured.yaml", options.out.string(), ::getpid()));
   std::vector<std::string> command = {program, "calibrate", "--out", measured.path};
   if (options.quick) command.emplace_back("--quick");
   if (options.ranks > 0) command.insert(command.end(), {"--ranks", fmt::format("{}", options.ranks)});
   for (const std::string& plan : options.plans) command.insert(command.end(), {"--plan", plan});
-  command.insert(command.end(), options.overrides.begin(), options.overrides.end());
-  const TemporaryFile stand_in(fmt::format("{}.{}.stand-in.yaml", options.out.string(), ::getpid()));
+  auto overrides = options.overrides;
+  std::optional<StandIn> stand_in;
   const bool for_local = std::ranges::any_of(
       options.plans, [&](const std::string& plan) { return uses_local_hardware(plan, options.overrides); });
-  const std::string hardware_key = for_local ? "hardware=" + stand_in.path.string() : "";
-  if (for_local) {
-    write_file(stand_in.path, unmeasured_hardware());
-    command.push_back(hardware_key);
-  }
+  if (for_local) overrides.push_back(stand_in.emplace(options.out).key());
+  command.insert(command.end(), overrides.begin(), overrides.end());
 
   output.note("measuring this machine" + std::string(options.quick ? " (quick)" : ""));
   const std::string load = load_average();
-  const std::vector<Plan> plans = loaded_plans(options, hardware_key);
+  const std::vector<Plan> plans = loaded_plans(options, overrides);
   std::vector<std::int64_t> worlds;
   for (const Plan& plan : plans) worlds.push_back(plan.world_size());
   const std::int64_t cores = std::max(1u, std::thread::hardware_concurrency());
@@ -263,10 +278,15 @@ bool uses_local_hardware(const fs::path& plan, const std::vector<std::string>& o
 }
 
 void calibrate_if_needed(const fs::path& plan, const std::vector<std::string>& overrides, const ConfigPaths& paths,
-                         const Output& output) {
+                         const Output& output, const std::function<void(const Plan&)>& refuse) {
   if (!uses_local_hardware(plan, overrides)) return;
   const std::string reason = reason_to_calibrate_for(plan, overrides, paths);
   if (reason.empty()) return;
+  prepare_folder_of(paths.local_hardware);
+  auto unmeasured = overrides;
+  const StandIn stand_in(paths.local_hardware);
+  unmeasured.push_back(stand_in.key());
+  refuse(load_checked_plan(plan.string(), unmeasured, paths));
   output.note(fmt::format("calibrating first: {}", reason));
   calibrate({.quick = true, .plans = {plan.string()}, .overrides = overrides, .out = paths.local_hardware}, output);
 }

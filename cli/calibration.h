@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,9 @@ HardwareSpec calibrate(const CalibrationOptions& options, const Output& output);
 bool uses_local_hardware(const std::filesystem::path& plan, const std::vector<std::string>& overrides);
 
 /// Measures this machine in the plan's shapes first if the plan needs it and the file is missing, stale or without
-/// them.
+/// them. Before that `refuse` is called with the plan, on a stand-in for this machine, to throw what would end it later.
 void calibrate_if_needed(const std::filesystem::path& plan, const std::vector<std::string>& overrides,
-                         const ConfigPaths& paths, const Output& output);
+                         const ConfigPaths& paths, const Output& output,
+                         const std::function<void(const Plan&)>& refuse);
 
 }  // namespace reckon

@@ -192,7 +192,11 @@ ExitCode run_command(const RunOptions& options, const Output& output) {
   const fs::path plan_file = find_plan(options.plan, paths);
   const auto overrides = overrides_of(options);
   const auto launched = enclosing_launcher();
-  if (!launched) calibrate_if_needed(plan_file, overrides, paths, output);
+  if (!launched)
+    calibrate_if_needed(plan_file, overrides, paths, output, [&](const Plan& unmeasured) {
+      check_run(options, unmeasured);
+      find_resume_point(options.resume, unmeasured);
+    });
   const Plan plan = resolve(load_checked_plan(plan_file, overrides, paths));
   if (!launched || launched->rank == 0) tell_about_hardware(plan, plan_file.string(), overrides, paths, output);
   require_rank_program("training");
