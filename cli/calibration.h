@@ -35,7 +35,8 @@ HardwareSpec calibrate(const CalibrationOptions& options, const Output& output);
 bool uses_local_hardware(const std::filesystem::path& plan, const std::vector<std::string>& overrides);
 
 /// Measures this machine in the plan's shapes first if the plan needs it and the file is missing, stale or without
-/// them. Before that `refuse` is called with the plan, on a stand-in for this machine, to throw what would end it later.
+/// them. Before that `refuse` is called with the plan, on a stand-in for this machine, to throw what would end it
+/// later.
 void calibrate_if_needed(const std::filesystem::path& plan, const std::vector<std::string>& overrides,
                          const ConfigPaths& paths, const Output& output,
                          const std::function<void(const Plan&)>& refuse);
