@@ -1,11 +1,16 @@
 // How the ranks of one host reach each other's memory: blocks that all of them map, and one rank's private buffers read
-// by another. Ranks are threads of one process, or processes (shared segments, process_vm_readv).
+// by another. Ranks are threads of one process, or processes (shared segments, process_vm_readv). Buffers of threads
+// may also lie on a device that they share.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <span>
 #include <vector>
+
+#include "runtime/comm/reduce.h"
 
 namespace reckon {
 
@@ -25,9 +30,21 @@ class HostMemory {
 
   /// False once the rank's process has ended.
   virtual bool alive(int owner) = 0;
+
+  /// True for an address on a device. Such buffers are only touched by copy() and reduce(), whole and where they are.
+  virtual bool on_device(const void*) const { return false; }
+  virtual void copy(void* to, const void* from, std::int64_t bytes) {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  }
+  /// reduce_in_rank_order for addresses that are all on the device, or all not.
+  virtual void reduce(std::span<const void* const> sources, ElementType type, Reduction reduction, std::int64_t count,
+                      void* result) {
+    reduce_in_rank_order(sources, type, reduction, count, result);
+  }
 };
 
-/// Ranks are threads of this process.
+/// Ranks are threads of this process; in a build with CUDA their buffers may lie on one device
+/// (thread_memory_cuda.cpp).
 std::shared_ptr<HostMemory> thread_memory();
 
 /// Ranks are processes of this host, `process_ids[rank]`.

@@ -11,6 +11,7 @@
 #include "plan/errors.h"
 #include "runtime/comm/launch_place.h"
 #include "runtime/comm/nccl_communicator.h"
+#include "runtime/comm/nccl_staging.h"
 #include "runtime/comm/rendezvous_server.h"
 #include "runtime/comm/wire.h"
 
@@ -210,7 +211,7 @@ void run_nccl_rank(int rank, int ranks, int device, const std::shared_ptr<Rendez
   try {
     host = std::make_shared<NcclRank>(rank, device, rendezvous, options);
     world = make_world(host, ranks);
-    body(*world);
+    body(*staged(*world, host->place()));
     world->barrier().wait();  // nobody leaves while a peer still needs it, nor before all calls have been compared
     rendezvous->gather("end", "world", rank, {}, "end of the run");
   } catch (const Error& error) {

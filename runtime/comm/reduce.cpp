@@ -1,10 +1,13 @@
 // Works block by block through an accumulator that stays in the first-level cache; the inner loops vectorise.
 #include "runtime/comm/reduce.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <stdexcept>
 
+#include "plan/errors.h"
 #include "runtime/comm/reduce_core.h"
 
 namespace reckon {
@@ -33,6 +36,15 @@ void reduce(std::span<const void* const> sources, std::int64_t count, void* resu
 }
 
 }  // namespace
+
+reduction::SourceTable reduction::source_table(std::span<const void* const> sources) {
+  if (sources.size() > static_cast<std::size_t>(SourceTable::kMost))
+    throw ConfigError(fmt::format("{} ranks share a device; the sums of at most {} are added there", sources.size(),
+                                  SourceTable::kMost));
+  SourceTable table;
+  for (const void* source : sources) table.at[table.ranks++] = static_cast<const std::byte*>(source);
+  return table;
+}
 
 bool can_reduce(ElementType type) {
   return type != ElementType::uint8;

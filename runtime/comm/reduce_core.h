@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "runtime/comm/operation.h"
 #include "runtime/device/host_device.h"
@@ -59,9 +60,20 @@ struct DeviceSources {
   }
 };
 
+/// The ranks' contributions at any addresses of one device.
+struct SourceTable {
+  static constexpr int kMost = 64;
+  const std::byte* at[kMost] = {};
+  int ranks = 0;
+
+  RECKON_HOST_DEVICE constexpr const std::byte* source(int rank) const { return at[rank]; }
+};
+/// Throws ConfigError for more ranks than a table holds.
+SourceTable source_table(std::span<const void* const> sources);
+
 /// The elements of one thread. `result` may be the own contribution: each element is read before it is written.
-template <class Format, class Combine>
-RECKON_HOST_DEVICE void reduce_elements(const DeviceSources& sources, std::int64_t count, std::byte* result,
+template <class Format, class Combine, class Sources>
+RECKON_HOST_DEVICE void reduce_elements(const Sources& sources, std::int64_t count, std::byte* result,
                                         ThreadPlace place) {
   using Stored = typename Format::Stored;
   for (std::int64_t i = place.index(); i < count; i += place.count()) {

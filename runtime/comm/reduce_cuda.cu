@@ -6,15 +6,14 @@
 namespace reckon {
 namespace {
 
-template <class Format, class Combine>
-__global__ void reduce_kernel(reduction::DeviceSources sources, std::int64_t count, std::byte* result) {
+template <class Format, class Combine, class Sources>
+__global__ void reduce_kernel(Sources sources, std::int64_t count, std::byte* result) {
   reduction::reduce_elements<Format, Combine>(sources, count, result, thread_place());
 }
 
-}  // namespace
-
-void reduce_on_device(const reduction::DeviceSources& sources, ElementType type, Reduction reduction,
-                      std::int64_t count, void* result, cudaStream_t stream) {
+template <class Sources>
+void launch_reduction(const Sources& sources, ElementType type, Reduction reduction, std::int64_t count, void* result,
+                      cudaStream_t stream) {
   if (count == 0) return;
   const LaunchShape shape = launch_for(count);
   reduction::with_reduction(type, reduction, [&](auto format, auto combine) {
@@ -23,6 +22,18 @@ void reduce_on_device(const reduction::DeviceSources& sources, ElementType type,
             sources, count, static_cast<std::byte*>(result));
   });
   check_cuda(cudaGetLastError(), "launch of the reduction kernel");
+}
+
+}  // namespace
+
+void reduce_on_device(const reduction::DeviceSources& sources, ElementType type, Reduction reduction,
+                      std::int64_t count, void* result, cudaStream_t stream) {
+  launch_reduction(sources, type, reduction, count, result, stream);
+}
+
+void reduce_on_device(const reduction::SourceTable& sources, ElementType type, Reduction reduction, std::int64_t count,
+                      void* result, cudaStream_t stream) {
+  launch_reduction(sources, type, reduction, count, result, stream);
 }
 
 }  // namespace reckon

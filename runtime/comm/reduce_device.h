@@ -10,5 +10,7 @@ namespace reckon {
 /// result[i] = the sources' elements i in rank order, on `stream`; returns before it is done.
 void reduce_on_device(const reduction::DeviceSources& sources, ElementType type, Reduction reduction,
                       std::int64_t count, void* result, cudaStream_t stream);
+void reduce_on_device(const reduction::SourceTable& sources, ElementType type, Reduction reduction, std::int64_t count,
+                      void* result, cudaStream_t stream);
 
 }  // namespace reckon

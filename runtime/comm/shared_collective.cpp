@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/comm/reduce.h"
 #include "runtime/comm/shared_communicator.h"
 
 namespace reckon {
@@ -27,7 +26,9 @@ class CollectiveCall final : public ActiveCall {
         operation_(std::move(operation)),
         call_(call),
         size_(group_->size()),
-        inside_(operation_.send.bytes() <= kInlineBytes),
+        on_device_(group_->host->memory->on_device(operation_.send.address) ||
+                   group_->host->memory->on_device(operation_.receive.address)),
+        inside_(operation_.send.bytes() <= kInlineBytes && !on_device_),
         gathered_(static_cast<std::size_t>(size_)),
         drains_(static_cast<std::size_t>(size_)) {}
 
@@ -64,6 +65,7 @@ class CollectiveCall final : public ActiveCall {
   Operation operation_;
   std::int64_t call_;
   int size_;
+  bool on_device_;  // buffers stay where they are: no payload in the slot, no pieces
   bool inside_;
   Stage stage_ = Stage::announce;
   int met_members_ = 0, drained_members_ = 0, gathered_members_ = 0;
@@ -147,20 +149,22 @@ void CollectiveCall::copy(int member, Segment part, std::int64_t to) {
   if (part.count == 0) return;
   void* target = receive_at(to);
   const void* source = look(member, part, target);
-  if (source != target) std::memcpy(target, source, static_cast<std::size_t>(part.count * width()));
+  if (source != target) group_->host->memory->copy(target, source, part.count * width());
 }
 
 void CollectiveCall::reduce(Segment part, void* result) {
-  const std::int64_t piece = std::min(kPieceBytes, kScratchBytes / size_) / width();
+  if (part.count == 0) return;
+  const std::int64_t piece = on_device_ ? part.count : std::min(kPieceBytes, kScratchBytes / size_) / width();
   std::vector<std::byte>& scratch = group_->host->scratch;
-  scratch.resize(static_cast<std::size_t>(size_ * piece * width()));
+  if (!on_device_) scratch.resize(static_cast<std::size_t>(size_ * piece * width()));
   std::vector<const void*> sources(static_cast<std::size_t>(size_));
   for (std::int64_t done = 0; done < part.count; done += piece) {
     const Segment now{part.offset + done, std::min(piece, part.count - done)};
     for (int member = 0; member < size_; ++member)
-      sources[static_cast<std::size_t>(member)] = look(member, now, scratch.data() + member * piece * width());
-    reduce_in_rank_order(sources, operation_.send.type, operation_.reduction, now.count,
-                         static_cast<std::byte*>(result) + done * width());
+      sources[static_cast<std::size_t>(member)] =
+          look(member, now, on_device_ ? nullptr : scratch.data() + member * piece * width());
+    group_->host->memory->reduce(sources, operation_.send.type, operation_.reduction, now.count,
+                                 static_cast<std::byte*>(result) + done * width());
   }
 }
 
@@ -205,7 +209,7 @@ bool CollectiveCall::gather() {
       void* target = receive_at(part.offset);
       const std::uint64_t address = slot(member).call.result + static_cast<std::uint64_t>(part.offset * width());
       const void* source = group_->host->memory->look(group_->host_rank(member), address, part.count * width(), target);
-      if (source != target) std::memcpy(target, source, static_cast<std::size_t>(part.count * width()));
+      if (source != target) group_->host->memory->copy(target, source, part.count * width());
     }
     gathered_[index] = true;
     ++gathered_members_;

@@ -1,8 +1,6 @@
 // A message between two ranks on the shared board: the sender announces its buffer, the receiver reads it.
 #include <fmt/format.h>
 
-#include <cstring>
-
 #include "runtime/comm/shared_communicator.h"
 
 namespace reckon {
@@ -67,7 +65,7 @@ void MessageCall::receive() {
   if (buffer.bytes() > 0) {
     const void* source =
         group_->host->memory->look(group_->host_rank(operation_.peer), sent.source, buffer.bytes(), buffer.address);
-    if (source != buffer.address) std::memcpy(buffer.address, source, static_cast<std::size_t>(buffer.bytes()));
+    if (source != buffer.address) group_->host->memory->copy(buffer.address, source, buffer.bytes());
   }
   channel_.awaited.store(issued());
   channel_.finished.store(message_);

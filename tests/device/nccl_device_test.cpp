@@ -8,7 +8,6 @@
 #include "tests/comm/contract.h"
 #include "tests/device/device_buffer.h"
 #include "tests/nccl/device_ranks.h"
-#include "tests/nccl/staged_communicator.h"
 
 namespace reckon {
 namespace {
@@ -21,7 +20,7 @@ TEST_P(NcclDevice, Holds) {
   const int ranks = std::min(devices_, 8);
   RecordProperty("ranks", ranks);
   RecordProperty("nccl", nccl_version());
-  for (const auto& error : run_on_devices(ranks, options, [](Communicator& world) { GetParam().run(*staged(world)); }))
+  for (const auto& error : run_on_devices(ranks, options, [](Communicator& world) { GetParam().run(world); }))
     EXPECT_EQ(text_of(error), "");
 }
 

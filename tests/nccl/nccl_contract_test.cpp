@@ -5,7 +5,6 @@
 
 #include "tests/comm/contract.h"
 #include "tests/nccl/device_ranks.h"
-#include "tests/nccl/staged_communicator.h"
 #include "tests/nccl/stub/device_stub.h"
 
 namespace reckon {
@@ -13,7 +12,7 @@ namespace {
 
 void expect_contract(const ContractCheck& check, int ranks, const CommunicatorOptions& options) {
   stub::reset(ranks);
-  const auto errors = run_on_devices(ranks, options, [&](Communicator& world) { check.run(*staged(world)); });
+  const auto errors = run_on_devices(ranks, options, [&](Communicator& world) { check.run(world); });
   for (const auto& error : errors) EXPECT_EQ(text_of(error), "");
   EXPECT_EQ(stub::bytes_in_use(), 0) << "device memory is left over";
   EXPECT_EQ(stub::communicators_in_use(), 0) << "NCCL communicators are left over";

@@ -272,6 +272,13 @@ cudaError_t cudaFree(void* address) {
   return cudaSuccess;
 }
 
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* address) {
+  if (const cudaError_t error = failed("cudaPointerGetAttributes")) return error;
+  *attributes = {};
+  attributes->type = is_device_memory(address, 1) ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered;
+  return cudaSuccess;
+}
+
 cudaError_t cudaMemset(void* address, int value, size_t bytes) {
   if (const cudaError_t error = failed("cudaMemset")) return error;
   if (!is_device_memory(address, bytes)) return last_error = cudaErrorInvalidValue;

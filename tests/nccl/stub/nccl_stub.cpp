@@ -178,6 +178,7 @@ void run_collective(ncclComm& comm, std::int64_t number, const Call& call) {
   Shared& shared = *comm.shared;
   std::unique_lock lock(shared.mutex);
   if (hangs(comm.device)) return wait_for_abort(shared, lock);
+  if (shared.aborted) return;  // the buffers of a rank that came before may be gone
   Shared::Slot& slot = shared.collectives[number];
   slot.calls[comm.rank] = call;
   if (static_cast<int>(slot.calls.size()) == shared.ranks) {
@@ -321,6 +322,7 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* chil
   if (const ncclResult_t error = failed("ncclCommSplit")) return error;
   *child = nullptr;
   const std::lock_guard lock(comm->shared->mutex);
+  if (comm->shared->aborted) return ncclInProgress;  // the others' handles may be gone
   Shared::Split& split = comm->shared->splits[++comm->splits];
   split.choices[comm->rank] = {color, key, comm, child};
   if (static_cast<int>(split.choices.size()) == comm->shared->ranks) make_children(split);

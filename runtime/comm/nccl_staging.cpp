@@ -1,4 +1,4 @@
-#include "tests/nccl/staged_communicator.h"
+#include "runtime/comm/nccl_staging.h"
 
 #include <algorithm>
 
@@ -10,9 +10,9 @@ namespace {
 /// Device memory in place of a run of host memory.
 class DeviceCopy {
  public:
-  DeviceCopy(const std::byte* first, const std::byte* last) : host_(first), bytes_(last - first) {
+  DeviceCopy(const std::byte* first, const std::byte* last, CallPlace place) : host_(first), bytes_(last - first) {
     void* address = nullptr;
-    check_cuda(cudaMalloc(&address, static_cast<std::size_t>(bytes_)), "cudaMalloc");
+    check_cuda(cudaMalloc(&address, static_cast<std::size_t>(bytes_)), "cudaMalloc", place);
     device_ = static_cast<std::byte*>(address);
   }
   ~DeviceCopy() { cudaFree(device_); }  // unchecked: nothing can be done about it here
@@ -31,17 +31,18 @@ class DeviceCopy {
 class StagedCall final : public PendingOperation {
  public:
   /// Buffers that overlap (calls in place) share their copy.
-  explicit StagedCall(const Operation& operation) : operation_(operation) {
+  StagedCall(const Operation& operation, CallPlace place) : operation_(operation), place_(place) {
+    if (!lies_on_host(operation)) return;
     const auto* send = static_cast<const std::byte*>(operation.send.address);
     const auto* receive = static_cast<const std::byte*>(operation.receive.address);
     const std::byte *send_end = send + operation.send.bytes(), *receive_end = receive + operation.receive.bytes();
     const bool shared = send != nullptr && receive != nullptr && send < receive_end && receive < send_end;
     if (shared) {
-      copies_[0] = std::make_unique<DeviceCopy>(std::min(send, receive), std::max(send_end, receive_end));
+      copies_[0] = std::make_unique<DeviceCopy>(std::min(send, receive), std::max(send_end, receive_end), place);
       copies_[1] = nullptr;
     } else {
-      copies_[0] = std::make_unique<DeviceCopy>(send, send_end);
-      copies_[1] = std::make_unique<DeviceCopy>(receive, receive_end);
+      copies_[0] = std::make_unique<DeviceCopy>(send, send_end, place);
+      copies_[1] = std::make_unique<DeviceCopy>(receive, receive_end, place);
     }
     if (operation.receive.bytes() > 0)
       copy(receive_view().address, operation.receive.address, operation.receive.bytes());
@@ -50,9 +51,11 @@ class StagedCall final : public PendingOperation {
   }
 
   ConstBufferView send_view() const {
+    if (!copies_[0]) return operation_.send;
     return {copies_[0]->device(operation_.send.address), operation_.send.count, operation_.send.type};
   }
   BufferView receive_view() const {
+    if (!copies_[0]) return operation_.receive;
     const DeviceCopy& copy = copies_[1] ? *copies_[1] : *copies_[0];
     return {copy.device(operation_.receive.address), operation_.receive.count, operation_.receive.type};
   }
@@ -60,18 +63,28 @@ class StagedCall final : public PendingOperation {
 
   void wait() override {
     time_ = handle_.wait();
-    if (operation_.receive.bytes() > 0)
+    if (copies_[0] && operation_.receive.bytes() > 0)
       copy(operation_.receive.address, receive_view().address, operation_.receive.bytes());
   }
   bool done() override { return handle_.done(); }
   OperationTime time() const override { return time_; }
 
  private:
-  static void copy(void* to, const void* from, std::int64_t bytes) {
-    check_cuda(cudaMemcpy(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault), "cudaMemcpy");
+  bool lies_on_host(const Operation& operation) const {
+    for (const void* address : {operation.send.address, static_cast<const void*>(operation.receive.address)}) {
+      if (address == nullptr) continue;
+      cudaPointerAttributes attributes{};
+      check_cuda(cudaPointerGetAttributes(&attributes, address), "cudaPointerGetAttributes", place_);
+      return attributes.type != cudaMemoryTypeDevice;
+    }
+    return false;
+  }
+  void copy(void* to, const void* from, std::int64_t bytes) const {
+    check_cuda(cudaMemcpy(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault), "cudaMemcpy", place_);
   }
 
   Operation operation_;
+  CallPlace place_;
   std::unique_ptr<DeviceCopy> copies_[2];
   Handle handle_;  // destroyed first: it waits
   OperationTime time_;
@@ -79,20 +92,24 @@ class StagedCall final : public PendingOperation {
 
 class StagedCommunicator final : public Communicator {
  public:
-  StagedCommunicator(Communicator& inner, std::unique_ptr<Communicator> owned)
-      : Communicator(inner.rank(), inner.size(), inner.name()), owned_(std::move(owned)), inner_(inner) {}
+  StagedCommunicator(Communicator& inner, std::unique_ptr<Communicator> owned, CallPlace place)
+      : Communicator(inner.rank(), inner.size(), inner.name()),
+        owned_(std::move(owned)),
+        inner_(inner),
+        place_(place) {}
 
   std::unique_ptr<Communicator> split(int color, int key, const std::string& name) override {
     std::unique_ptr<Communicator> group = inner_.split(color, key, name);
     if (!group) return nullptr;
     Communicator& reference = *group;
-    return std::make_unique<StagedCommunicator>(reference, std::move(group));
+    return std::make_unique<StagedCommunicator>(reference, std::move(group), place_);
   }
   void fail(const std::string& message) override { inner_.fail(message); }
+  Bytes library_memory() const override { return inner_.library_memory(); }
 
  private:
   std::shared_ptr<PendingOperation> start(Operation operation) override {
-    const auto call = std::make_shared<StagedCall>(operation);
+    const auto call = std::make_shared<StagedCall>(operation, place_);
     call->follow(started(operation, call->send_view(), call->receive_view()));
     return call;
   }
@@ -120,12 +137,13 @@ class StagedCommunicator final : public Communicator {
 
   std::unique_ptr<Communicator> owned_;
   Communicator& inner_;
+  CallPlace place_;
 };
 
 }  // namespace
 
-std::unique_ptr<Communicator> staged(Communicator& device_communicator) {
-  return std::make_unique<StagedCommunicator>(device_communicator, nullptr);
+std::unique_ptr<Communicator> staged(Communicator& device_communicator, CallPlace place) {
+  return std::make_unique<StagedCommunicator>(device_communicator, nullptr, place);
 }
 
 }  // namespace reckon
