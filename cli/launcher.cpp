@@ -1,6 +1,8 @@
 #include "cli/launcher.h"
 
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -22,6 +24,20 @@ std::optional<std::int64_t> number_in(const char* variable) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
   return number;
+}
+
+/// A TCP port of this host that nobody listens on now.
+int free_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  auto* plain = reinterpret_cast<sockaddr*>(&address);
+  const bool found = socket >= 0 && ::bind(socket, plain, length) == 0 && ::getsockname(socket, plain, &length) == 0;
+  if (socket >= 0) ::close(socket);
+  if (!found) throw RunError("no free TCP port was found for the ranks to meet at; set MASTER_PORT");
+  return ntohs(address.sin_port);
 }
 
 bool is_installed(const std::string& program) {
@@ -55,17 +71,24 @@ bool can_start_mpi() {
   return is_installed("mpirun") && !enclosing_launcher();
 }
 
-std::string nccl_refusal() {
-  return "training and calibration do not run on GPUs yet: the NCCL communicator and the CUDA number formats are there "
-         "(`./bootstrap gpu-check` tests them; docs/gpu.md), the training runtime's tensors are not on the device; "
-         "--backend mpi or threads runs the plan on this machine's processors";
+void require_gpu_training(std::string_view built_in) {
+  const bool communicates = built_in.find("nccl") != std::string_view::npos;
+  const bool trains = built_in.find("threads") != std::string_view::npos;
+  if (communicates && trains) return;
+  throw ConfigError(fmt::format(
+      "--backend nccl trains on GPUs, and this build {}; `./bootstrap build --preset gpu` builds one that does "
+      "(docs/gpu.md); --backend mpi or threads runs the plan on this machine's processors",
+      trains ? "trains on processors only: it has neither NCCL nor CUDA kernels"
+             : "trains nothing: it has no libtorch"));
 }
 
 ProcessSpec rank_processes(Backend backend, std::int64_t ranks, const std::vector<std::string>& rank_command) {
   // One thread a rank: ranks share the cores, and spinning OpenMP threads would take them from each other.
   // With RECKON_STARTED_BY_RUN a rank leaves its error in a file for us to tell, instead of telling it itself.
   ProcessSpec spec{rank_command, {{"OMP_NUM_THREADS", "1"}, {"RECKON_STARTED_BY_RUN", "1"}}};
-  if (backend == Backend::threads) return spec;
+  if (backend == Backend::nccl && ranks > 1 && std::getenv("MASTER_PORT") == nullptr)
+    spec.environment.emplace_back("MASTER_PORT", fmt::format("{}", free_port()));
+  if (backend == Backend::threads || (backend == Backend::nccl && ranks == 1)) return spec;
   if (!is_installed("mpirun")) {
     throw RunError(
         "mpirun is not installed, so ranks cannot be started over MPI; on Debian, package openmpi-bin brings it. "

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/run_process.h"
@@ -25,11 +26,13 @@ bool can_start_mpi();
 
 enum class Backend { threads, mpi, nccl };
 
-/// Why nothing can be trained or calibrated over nccl yet, and what can be done.
-std::string nccl_refusal();
+/// Throws ConfigError saying what is missing unless `built_in`, the names of the backends of a build, has all that
+/// training on GPUs needs.
+void require_gpu_training(std::string_view built_in);
 
-/// `reckon-rank` with these arguments, once per rank: one process for threads, `mpirun -n ranks` otherwise. Throws
-/// RunError when mpirun is not installed.
+/// `reckon-rank` with these arguments, once per rank: one process for threads and for one rank, `mpirun -n ranks`
+/// otherwise; over nccl they meet at a free port of this host unless MASTER_PORT names one. Throws RunError when mpirun
+/// is not installed.
 ProcessSpec rank_processes(Backend backend, std::int64_t ranks, const std::vector<std::string>& rank_command);
 
 }  // namespace reckon

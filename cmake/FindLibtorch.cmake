@@ -35,5 +35,6 @@ if(Libtorch_FOUND AND Libtorch_torch_cuda_LIBRARY AND TARGET CUDA::cudart AND NO
   endforeach()
   add_library(Libtorch::cuda INTERFACE IMPORTED)  # kernels register in static initialisers: never drop it
   target_link_libraries(Libtorch::cuda INTERFACE Libtorch::cpu
-    "-Wl,--push-state,--no-as-needed" Libtorch::torch_cuda Libtorch::c10_cuda "-Wl,--pop-state" CUDA::cudart)
+    "-Wl,--push-state,--no-as-needed" Libtorch::torch_cuda Libtorch::c10_cuda "-Wl,--pop-state" CUDA::cudart
+    "-Wl,--allow-shlib-undefined")  # libtorch_cuda finds its own libraries at start; a toolkit has not all of them
 endif()

@@ -87,11 +87,14 @@ std::int64_t graphics_devices() {
 Finding nccl() {
   const std::int64_t devices = graphics_devices();
   const std::string seen = devices == 0 ? "no NVIDIA device is seen here" : fmt::format("{} NVIDIA devices", devices);
+  if (has_backend("nccl") && has_backend("threads"))
+    return {"backend nccl", devices > 0 ? FindingState::good : FindingState::idle,
+            seen + "; built, with training on GPUs", devices > 0 ? "" : "a machine with GPUs and their driver"};
   if (has_backend("nccl"))
     return {"backend nccl", FindingState::idle, seen + "; communication and number formats are built, training is not",
-            devices > 0 ? "./bootstrap gpu-check" : "a machine with GPUs and their driver"};
+            "./bootstrap build --preset gpu"};
   return {"backend nccl", devices > 0 ? FindingState::missing : FindingState::idle, seen + "; not in this build",
-          "./bootstrap gpu-check"};
+          "./bootstrap build --preset gpu"};
 }
 
 Finding threads() {

@@ -102,8 +102,11 @@ void warn_before_run(const RunOptions& options, const StepProfile& predicted, co
                     "mpirun on a list of hosts to use several",
                     predicted.plan.nodes));
   if (!predicted.plan.hardware.device.is_cpu && backend_of(options, predicted.plan) != Backend::nccl)
-    output.warning(fmt::format("the prediction is for {}, the run uses this machine's processors",
-                               predicted.plan.hardware.device.name));
+    output.warning(fmt::format("the prediction is for {}, the run uses this machine's processors{}",
+                               predicted.plan.hardware.device.name,
+                               backend_of(options, predicted.plan) == Backend::threads
+                                   ? ", or its first GPU for all ranks where the build and the machine have one"
+                                   : ""));
 }
 
 /// What is predicted before the ranks start, and the page it will be shown on.
@@ -154,7 +157,7 @@ void check_launcher(const LauncherPlace& place, const Plan& plan, const RunOptio
 
 /// Refuses what a rank would refuse, before the folder is touched.
 void check_run(const RunOptions& options, const Plan& plan) {
-  if (backend_of(options, plan) == Backend::nccl) throw ConfigError(nccl_refusal());
+  if (backend_of(options, plan) == Backend::nccl) require_gpu_training(RECKON_BACKENDS);
   if (options.check_gradients && plan.parallel.zero == 3)
     throw ConfigError(
         "--check-gradients compares on whole weights, which ZeRO-3 does not hold; check with parallel.zero=1, "

@@ -48,7 +48,8 @@ RankOptions parse_rank_options(int argc, const char* const* argv) {
     else if (!word.starts_with("-") && word.find('=') != std::string::npos) options.overrides.push_back(word);
     else throw ConfigError(fmt::format("reckon-rank {} does not know '{}'", options.command, word));
   }
-  if (options.backend == "nccl") throw ConfigError(nccl_refusal());
+  if (options.backend == "nccl" && options.command == "calibrate")
+    throw ConfigError("calibration measures processors only; on GPUs a plan is predicted from its hardware file");
   require(!options.out.empty(), options.command, "--out");
   if (options.command == "train") require(!options.plan.empty(), options.command, "--plan");
   return options;

@@ -16,7 +16,10 @@
 #include "report/write_file.h"
 #include "report/write_gradient_check.h"
 #include "runtime/checkpoint/checkpoint_manifest.h"
+#include "runtime/comm/launch_place.h"
 #include "runtime/comm/make_communicator.h"
+#include "runtime/comm/nccl_communicator.h"
+#include "runtime/train/device/device_rank.h"
 #include "runtime/train/input/executable.h"
 #include "runtime/train/train_run.h"
 
@@ -52,6 +55,15 @@ void add_flops(StepProfile& profile) {
   profile.step.hfu = (profile.step.model_flops + recomputed_flops(plan, work)).value / possible;
 }
 
+/// Ranks over nccl have a GPU each; ranks that are threads share the first one where the plan is for GPUs.
+TrainDevice device_of(const RankOptions& options, const Plan& plan) {
+  std::string reason;
+  if (options.backend == "nccl") return {TrainDevice::Kind::cuda, launch_place().local_rank};
+  const bool shares = options.backend == "threads" && !plan.hardware.device.is_cpu && device_training_is_built_in();
+  if (shares && nccl_devices(reason) > 0) return {TrainDevice::Kind::cuda, 0};
+  return {};
+}
+
 /// The metrics of the run that is resumed, up to the checkpoint.
 std::string earlier_metrics(const std::filesystem::path& checkpoint) {
   if (checkpoint.empty()) return {};
@@ -59,7 +71,7 @@ std::string earlier_metrics(const std::filesystem::path& checkpoint) {
 }
 
 void run_as_reporter(const Plan& plan, const RankOptions& options, Communicator& world, const TokenStream& tokens,
-                     TrainObserver observer) {
+                     TrainObserver observer, TrainDevice device) {
   MetricsFile metrics(options.out / "metrics.jsonl", earlier_metrics(options.resume));
   TrainResult result;
   {
@@ -72,7 +84,7 @@ void run_as_reporter(const Plan& plan, const RankOptions& options, Communicator&
       write_file(options.out / "trace.json", measured_trace_json(traces));
     };
     observer.before_checkpoint = [&] { metrics.make_durable(); };
-    result = train(plan, world, tokens, observer, folders_of(options));
+    result = train(plan, world, tokens, observer, folders_of(options), device);
   }
   if (result.steps < plan.train.steps)
     throw RunError(fmt::format("the run was interrupted after step {} of {} and its state saved; --resume {} goes on",
@@ -86,6 +98,12 @@ void run_as_reporter(const Plan& plan, const RankOptions& options, Communicator&
 void train_command(const RankOptions& options, const std::function<void()>& before_ranks_start,
                    const std::function<int(std::exception_ptr)>& tell_failure) {
   const Plan plan = load(options);
+  if (options.backend == "nccl" && !device_training_is_built_in())
+    throw ConfigError(
+        "this reckon-rank trains on processors only; `./bootstrap build --preset gpu` builds one for GPUs");
+  const TrainDevice device = device_of(options, plan);
+  if (!device.is_cpu() && options.check_gradients)
+    throw ConfigError("--check-gradients compares on processors; with --backend mpi it checks the same plan");
   const TokenStream tokens(plan);
   for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) std::signal(signal, remember_signal);
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is an error of write(), not a death
@@ -99,8 +117,8 @@ void train_command(const RankOptions& options, const std::function<void()>& befo
   const CommunicatorOptions communication{plan.train.timeout, true, tell_failure};
   before_ranks_start();
   run_ranks(options.backend, static_cast<int>(plan.world_size()), communication, [&](Communicator& world) {
-    if (world.rank() == 0) run_as_reporter(plan, options, world, tokens, observer);
-    else train(plan, world, tokens, observer, folders_of(options));
+    if (world.rank() == 0) run_as_reporter(plan, options, world, tokens, observer, device);
+    else train(plan, world, tokens, observer, folders_of(options), device);
   });
 }
 

@@ -19,7 +19,7 @@ BucketGradients::BucketGradients(const Plan& plan, ParameterStore& store, const 
       group_(groups.weight_holders(plan)),
       tied_(shared_table(store, groups)),
       result_(layout_.shards > 1 ? Reduced::own_part : Reduced::whole),
-      reductions_(plan, groups, unit_sizes(layout_), main_.buffer().scalar_type()),
+      reductions_(plan, groups, unit_sizes(layout_), main_.buffer().options()),
       left_(layout_.units.size()) {}
 
 void BucketGradients::begin_step(std::int64_t step) {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/train/kernels/attention_block.h"
+#include "runtime/train/kernels/device/attention_block.h"
 #include "runtime/train/kernels/elementwise.h"
 #include "runtime/train/key_value_exchange.h"
 #include "runtime/train/ops/copy_into.h"
@@ -55,9 +55,9 @@ at::Tensor message(const at::Tensor& buffer, const HeadSplit& split, std::int64_
 /// target = sum of `parts` messages, of which `first` is the first; their rounding's rest lies `rest` columns behind.
 void add_up(const at::Tensor& target, const at::Tensor& first, std::int64_t part_stride, std::int64_t parts,
             std::int64_t rest) {
-  with_element_type(target, [&]<class T>(T) {
+  with_element_type(target, [&]<class T>(T, auto... place) {
     kernels::sum_parts<T>(pointer<T>(target), target.stride(0), pointer<const T>(first), first.stride(0), part_stride,
-                          parts, rest, target.size(0), target.size(1));
+                          parts, rest, target.size(0), target.size(1), place...);
   });
 }
 

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <new>
 
+#include "runtime/train/device/device_rank.h"
+
 namespace reckon {
 namespace {
 
@@ -70,6 +72,7 @@ void install_counting_allocator() {
 }
 
 void recategorize(const at::Tensor& tensor, MemoryCategory category) {
+  recategorize_on_device(tensor, category);
   const c10::DataPtr& pointer = tensor.storage().data_ptr();
   if (pointer.get() == nullptr || pointer.get_deleter() != &free_block) return;
   Header* header = header_of(pointer.get_context());

@@ -12,7 +12,7 @@ namespace reckon {
 /// Installs the allocator for the whole process; call before the first tensor. Idempotent.
 void install_counting_allocator();
 
-/// Books the tensor's whole storage under another category; a no-op for memory that is not the allocator's own.
+/// Books the tensor's whole storage under another category, on a device too; a no-op for memory that is nobody's own.
 void recategorize(const at::Tensor& tensor, MemoryCategory category);
 
 }  // namespace reckon

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "plan/errors.h"
-#include "runtime/quant/quantize.h"
+#include "runtime/quant/quantize_place.h"
 #include "runtime/train/ops/dispatch.h"
 #include "runtime/train/rank_model.h"
 
@@ -40,29 +40,32 @@ void with_value_type(at::ScalarType type, Action action) {
 EncodedTensor encode(const at::Tensor& values, Storage storage, EncodeRounding rounding) {
   EncodedTensor encoded{{}, values.size(0), values.size(1)};
   if (!is_block_scaled(storage.format)) {
-    encoded.bytes = at::empty({values.size(0), values.size(1)}, scalar_type(storage.format));
+    encoded.bytes = at::empty({values.size(0), values.size(1)}, values.options().dtype(scalar_type(storage.format)));
     encoded.bytes.copy_(values);
     return encoded;
   }
   check_storage(storage);
-  encoded.bytes = at::empty({storage_bytes(storage, values.numel()).value}, at::kByte);
+  encoded.bytes = at::empty({storage_bytes(storage, values.numel()).value}, values.options().dtype(at::kByte));
   const QuantizeOptions options{rounding.rounding, rounding.seed, 0};
   with_value_type(values.scalar_type(), [&]<class Value>(Value) {
-    if (values.is_contiguous())
-      quantize(std::span<const Value>(values_of<Value>(values)), storage, options, bytes_of(encoded.bytes));
+    const QuantizePlace place{device_stream(values)};
+    const at::Tensor dense = place.stream ? values.contiguous() : values;
+    if (dense.is_contiguous())
+      place.quantize(std::span<const Value>(values_of<Value>(dense)), storage, options, bytes_of(encoded.bytes));
     else quantize(strided_rows<Value>(values), storage, options, bytes_of(encoded.bytes));
   });
   return encoded;
 }
 
 at::Tensor decode(const EncodedTensor& encoded, Storage storage, at::ScalarType type) {
-  at::Tensor values = at::empty({encoded.rows, encoded.width}, type);
+  at::Tensor values = at::empty({encoded.rows, encoded.width}, encoded.bytes.options().dtype(type));
   if (!is_block_scaled(storage.format)) {
     values.copy_(encoded.bytes);
     return values;
   }
-  with_value_type(type,
-                  [&]<class Value>(Value) { dequantize(bytes_of(encoded.bytes), storage, values_of<Value>(values)); });
+  with_value_type(type, [&]<class Value>(Value) {
+    QuantizePlace{device_stream(values)}.dequantize(bytes_of(encoded.bytes), storage, values_of<Value>(values));
+  });
   return values;
 }
 

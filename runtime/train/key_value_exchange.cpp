@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "runtime/train/kernels/elementwise.h"
+#include "runtime/train/kernels/device/elementwise.h"
 #include "runtime/train/ops/copy_into.h"
 #include "runtime/train/ops/dispatch.h"
 
@@ -36,7 +36,11 @@ at::Tensor compacted(const std::vector<LocalRange>& ranges, const at::Tensor& bl
 }
 
 void add_into(const at::Tensor& target, const at::Tensor& source) {
-  with_element_type(target, [&]<class T>(T) {
+  if (device_stream(target)) {  // one launch, not one a row
+    at::Tensor(target).add_(source);
+    return;
+  }
+  with_element_type(target, [&]<class T>(T, auto...) {
     for (std::int64_t row = 0; row < target.size(0); ++row)
       kernels::add<T>(pointer<T>(target) + row * target.stride(0), pointer<const T>(source) + row * source.stride(0),
                       target.size(1));
@@ -84,9 +88,10 @@ KeyValue KeyValueExchange::arrived(std::size_t index) {
   return halves(receive_[index % 2]);
 }
 
-GradientReturn::GradientReturn(std::int64_t row_tokens, std::int64_t width, at::ScalarType type, GroupCalls& ring)
+GradientReturn::GradientReturn(std::int64_t row_tokens, std::int64_t width, const at::TensorOptions& options,
+                               GroupCalls& ring)
     : ring_(ring) {
-  for (at::Tensor* block : {&rooms_[0], &rooms_[1], &receive_}) *block = at::empty({row_tokens, width}, type);
+  for (at::Tensor* block : {&rooms_[0], &rooms_[1], &receive_}) *block = at::empty({row_tokens, width}, options);
 }
 
 KeyValue GradientReturn::room(std::size_t index, std::int64_t tokens) {

@@ -56,7 +56,7 @@ class KeyValueExchange {
 class GradientReturn {
  public:
   /// `width` elements a token, in accumulator precision.
-  GradientReturn(std::int64_t row_tokens, std::int64_t width, at::ScalarType type, GroupCalls& ring);
+  GradientReturn(std::int64_t row_tokens, std::int64_t width, const at::TensorOptions& options, GroupCalls& ring);
 
   /// Zeroed room for the gradients of the block that round `index` computes with.
   KeyValue room(std::size_t index, std::int64_t tokens);

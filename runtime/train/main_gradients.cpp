@@ -5,18 +5,18 @@
 #include <span>
 #include <stdexcept>
 
-#include "runtime/train/kernels/elementwise.h"
+#include "runtime/train/kernels/device/elementwise.h"
 #include "runtime/train/memory_account.h"
 #include "runtime/train/ops/dispatch.h"
 #include "runtime/train/rank_model.h"
 
 namespace reckon {
 
-MainGradients::MainGradients(const Plan& plan, const ParameterLayout& layout, at::ScalarType accumulator,
+MainGradients::MainGradients(const Plan& plan, const ParameterLayout& layout, const at::TensorOptions& accumulator,
                              std::int64_t shard)
     : layout_(layout),
       storage_(with_fixed_blocks({plan.gradients.stored, plan.activations.block, plan.activations.scale})),
-      accumulator_(accumulator),
+      accumulator_(at::typeMetaToScalarType(accumulator.dtype())),
       is_shard_(plan.parallel.zero >= 2 && layout.shards > 1),
       shard_(shard),
       seed_(plan.train.seed),
@@ -25,7 +25,7 @@ MainGradients::MainGradients(const Plan& plan, const ParameterLayout& layout, at
   const std::int64_t elements = is_shard_ ? layout.shard_elements : layout.padded_elements;
   if (!reckon::is_block_scaled(storage_.format)) {
     const bool as_made = storage_.format == NumberFormat::fp32;  // or fp64 where ops compute in it
-    buffer_ = at::zeros({elements}, as_made ? accumulator : scalar_type(storage_.format));
+    buffer_ = at::zeros({elements}, accumulator.dtype(as_made ? accumulator_ : scalar_type(storage_.format)));
     return;
   }
   check_storage(storage_);
@@ -34,7 +34,7 @@ MainGradients::MainGradients(const Plan& plan, const ParameterLayout& layout, at
     unit_bytes_.push_back(bytes);
     bytes += storage_bytes(storage_, unit.count / layout.parts).value * layout.parts / (is_shard_ ? layout.shards : 1);
   }
-  buffer_ = at::zeros({bytes}, at::kByte);
+  buffer_ = at::zeros({bytes}, accumulator.dtype(at::kByte));
 }
 
 /// Zero bytes decode to zeros in every format: codes of zero under scales of zero.
@@ -69,6 +69,14 @@ void MainGradients::each_part(FlatRange range, Visit visit) const {
 
 namespace {
 
+/// main (fp32) += part
+void accumulate_bfloat16(const at::Tensor& main, const at::Tensor& part) {
+  with_element_type(part, [&]<class T>(T, auto... place) {
+    if constexpr (std::is_same_v<T, kernels::BFloat16>)
+      kernels::accumulate<T>(pointer<float>(main), pointer<const T>(part), part.numel(), place...);
+  });
+}
+
 std::span<float> floats(const at::Tensor& tensor, FlatRange part) {
   return {pointer<float>(tensor) + part.first, static_cast<std::size_t>(part.count)};
 }
@@ -77,9 +85,9 @@ std::span<float> floats(const at::Tensor& tensor, FlatRange part) {
 
 at::Tensor MainGradients::read(FlatRange range) const {
   if (!is_block_scaled()) return stored(range).to(accumulator_);
-  const at::Tensor values = at::empty({range.count}, at::kFloat);
+  const at::Tensor values = at::empty({range.count}, buffer_.options().dtype(at::kFloat));
   each_part(range, [&](FlatRange part, std::int64_t, std::span<std::byte> bytes) {
-    dequantize(bytes, storage_, floats(values, part));
+    place().dequantize(bytes, storage_, floats(values, part));
   });
   return values;
 }
@@ -87,13 +95,12 @@ at::Tensor MainGradients::read(FlatRange range) const {
 void MainGradients::add_to(FlatRange range, const at::Tensor& values) const {
   if (!is_block_scaled()) {
     const at::Tensor part = stored(range);
-    if (part.scalar_type() == at::kBFloat16)
-      kernels::accumulate(pointer<float>(values), pointer<const kernels::BFloat16>(part), range.count);
+    if (part.scalar_type() == at::kBFloat16) accumulate_bfloat16(values, part);
     else at::Tensor(values).add_(part);
     return;
   }
   each_part(range, [&](FlatRange part, std::int64_t, std::span<std::byte> bytes) {
-    dequantize_add(bytes, storage_, floats(values, part));
+    place().dequantize_add(bytes, storage_, floats(values, part));
   });
 }
 
@@ -107,15 +114,14 @@ void MainGradients::write(FlatRange range, const at::Tensor& values) {
   each_part(range, [&](FlatRange part, std::int64_t first, std::span<std::byte> bytes) {
     QuantizeOptions options = rounding_;
     options.first_index = first;
-    quantize(floats(wide, part), storage_, options, bytes);
+    place().quantize(std::span<const float>(floats(wide, part)), storage_, options, bytes);
   });
 }
 
 void MainGradients::add(FlatRange range, const at::Tensor& values) {
   if (!is_block_scaled() && buffer_.scalar_type() == accumulator_) {
     const at::Tensor target = stored(range);
-    if (values.scalar_type() == at::kBFloat16)
-      kernels::accumulate(pointer<float>(target), pointer<const kernels::BFloat16>(values), range.count);
+    if (values.scalar_type() == at::kBFloat16) accumulate_bfloat16(target, values);
     else target.add_(values);
     return;
   }

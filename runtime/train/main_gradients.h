@@ -11,14 +11,16 @@
 #include "plan/number_format.h"
 #include "plan/parameter_layout.h"
 #include "plan/plan.h"
-#include "runtime/quant/quantize.h"
+#include "runtime/quant/quantize_place.h"
+#include "runtime/train/device/torch_device.h"
 
 namespace reckon {
 
 class MainGradients {
  public:
-  /// `accumulator` is the type in which ops make gradients, `shard` this rank's place in its shard group.
-  MainGradients(const Plan& plan, const ParameterLayout& layout, at::ScalarType accumulator, std::int64_t shard);
+  /// `accumulator` is the type in which ops make gradients, and where; `shard` this rank's place in its shard group.
+  MainGradients(const Plan& plan, const ParameterLayout& layout, const at::TensorOptions& accumulator,
+                std::int64_t shard);
 
   /// [padded_elements] or [shard_elements] in a plain format, bytes in a block-scaled one.
   const at::Tensor& buffer() const { return buffer_; }
@@ -40,6 +42,7 @@ class MainGradients {
   void add(FlatRange range, const at::Tensor& values);
 
  private:
+  QuantizePlace place() const { return {device_stream(buffer_)}; }
   bool is_block_scaled() const { return !unit_bytes_.empty(); }
   /// Place of `range` in a plain buffer.
   at::Tensor stored(FlatRange range) const;

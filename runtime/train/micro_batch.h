@@ -17,6 +17,7 @@ struct MicroBatch {
   std::uint64_t rounding_seed = 0;                      // of this step and these rows
   double loss_scale = 1.0;  // gradient of the training loss with respect to one token's loss
   double loss_sum = 0.0;    // over tokens with a target; filled by the head's forward pass
+  at::Tensor device_loss;   // [1] fp64 on a device, to which it is added there instead
 };
 
 }  // namespace reckon

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "runtime/train/counting_allocator.h"
-#include "runtime/train/kernels/elementwise.h"
+#include "runtime/train/kernels/device/elementwise.h"
 #include "runtime/train/ops/dispatch.h"
 
 namespace reckon {
@@ -37,7 +37,7 @@ const at::Tensor& OpCall::make_output(std::size_t i, std::int64_t rows, std::int
   if (rows * width != entry.elements) throw std::logic_error("an op made a tensor of another size than its list says");
   const bool statistics = entry.format != model.plan.precision.compute;
   const CategoryScope scope(is_kept[tensor] ? MemoryCategory::activations : MemoryCategory::transient);
-  values[tensor] = at::empty({rows, width}, statistics ? model.accumulator : model.compute);
+  values[tensor] = at::empty({rows, width}, model.options(statistics ? model.accumulator : model.compute));
   return values[tensor];
 }
 
@@ -59,8 +59,9 @@ void OpCall::add_input_gradient(std::size_t i, const at::Tensor& gradient) {
     target = gradient;
     return;
   }
-  with_element_type(
-      target, [&]<class T>(T) { kernels::add<T>(pointer<T>(target), pointer<const T>(gradient), target.numel()); });
+  with_element_type(target, [&]<class T>(T, auto... place) {
+    kernels::add<T>(pointer<T>(target), pointer<const T>(gradient), target.numel(), place...);
+  });
 }
 
 at::Tensor OpCall::input_gradient_part(std::size_t i) {
@@ -97,7 +98,7 @@ void OpCall::make_input_gradients(std::int64_t rows, std::span<const std::int64_
 }
 
 at::Tensor OpCall::temporary(std::int64_t rows, std::int64_t width) const {
-  return at::empty({rows, width}, model.compute);
+  return at::empty({rows, width}, model.options(model.compute));
 }
 
 }  // namespace reckon

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "runtime/train/context_functions.h"
-#include "runtime/train/kernels/elementwise.h"
+#include "runtime/train/kernels/device/elementwise.h"
 #include "runtime/train/op_call.h"
 #include "runtime/train/ops/dispatch.h"
 #include "runtime/train/ops/ffn_activation.h"
@@ -119,8 +119,8 @@ void activation_backward_op(OpCall& call) {
 
 void residual_forward(OpCall& call) {
   const at::Tensor branch = call.input(1);
-  with_element_type(branch, [&]<class T>(T) {
-    kernels::add<T>(pointer<T>(branch), pointer<const T>(call.input(0)), branch.numel());
+  with_element_type(branch, [&]<class T>(T, auto... place) {
+    kernels::add<T>(pointer<T>(branch), pointer<const T>(call.input(0)), branch.numel(), place...);
   });
   call.set_output(0, branch);
 }
@@ -133,8 +133,8 @@ void residual_backward(OpCall& call) {
 
 void loss_forward(OpCall& call) {
   const at::Tensor& log_sum_exp = call.make_output(0, call.input(0).size(0), 1);
-  call.batch.loss_sum +=
-      cross_entropy_forward(call.input(0), call.input(1), call.model.vocabulary, log_sum_exp.view({-1}));
+  call.batch.loss_sum += cross_entropy_forward(call.input(0), call.input(1), call.model.vocabulary,
+                                               log_sum_exp.view({-1}), call.batch.device_loss);
 }
 
 void loss_backward(OpCall& call) {

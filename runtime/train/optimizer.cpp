@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <stdexcept>
 
-#include "runtime/train/kernels/elementwise.h"
-#include "runtime/train/kernels/optimizer_kernels.h"
+#include "runtime/train/kernels/device/elementwise.h"
+#include "runtime/train/kernels/device/optimizer.h"
 #include "runtime/train/memory_account.h"
 #include "runtime/train/ops/dispatch.h"
 
@@ -75,16 +76,17 @@ Optimizer::Optimizer(const Plan& plan, ParameterStore& store, const RankGroups& 
 
 void Optimizer::make_states(const Plan& plan) {
   const CategoryScope scope(MemoryCategory::optimizer);
+  const at::TensorOptions fp32 = store_.weights().options().dtype(at::kFloat);
   if (store_.weights().scalar_type() == at::kBFloat16) {
-    master_ = at::empty({count_}, at::kFloat);
+    master_ = at::empty({count_}, fp32);
     for (const Piece& piece : pieces_) master_.narrow(0, piece.place, piece.range.count).copy_(weights_of(piece));
   }
   if (plan.optimizer.kind != OptimizerKind::adamw) return;
   for (Moment* moment : {&first_, &second_}) {
-    if (wide_ > 0) moment->wide = at::zeros({wide_}, at::kFloat);
+    if (wide_ > 0) moment->wide = at::zeros({wide_}, fp32);
     if (narrow_ == 0) continue;
-    moment->codes = at::zeros({narrow_}, at::kByte);
-    moment->scales = at::zeros({blocks_}, at::kFloat);
+    moment->codes = at::zeros({narrow_}, fp32.dtype(at::kByte));
+    moment->scales = at::zeros({blocks_}, fp32);
   }
 }
 
@@ -126,20 +128,40 @@ at::Tensor Optimizer::weights_of(const Piece& piece) const {
   return store_.own_weights(layout.units[layout.unit_of(piece.range.first)]);
 }
 
+namespace {
+
+/// Sum of the squares: of a tensor of the host returned, of one on a device added to `device_sum` there.
+double sum_of_squares(const at::Tensor& values, at::Tensor& device_sum) {
+  return with_element_type(values, [&]<class T>(T, auto... place) -> double {
+    if constexpr (std::is_same_v<T, kernels::BFloat16>) {
+      throw std::logic_error("gradients are read in fp32 or fp64");
+    } else if constexpr (sizeof...(place) == 0) {
+      return kernels::sum_of_squares(pointer<const T>(values), values.numel());
+    } else {
+      const std::int64_t blocks = (values.numel() + kernels::kSquaresBlock - 1) / kernels::kSquaresBlock;
+      const at::Tensor sums = at::empty({blocks}, values.options().dtype(at::kDouble));
+      kernels::sums_of_squares(pointer<const T>(values), values.numel(), pointer<double>(sums), place...);
+      device_sum = device_sum.defined() ? device_sum.add_(sums.sum()) : sums.sum();
+      return 0;
+    }
+  });
+}
+
+}  // namespace
+
 double Optimizer::squared_norm_share() {
   const StepTimer::Span span(timer_, component_);
   double sum = 0;
+  at::Tensor device_sum;
   for (const Piece& piece : pieces_) {
     if (piece.counted.empty()) continue;
     const at::Tensor gradients = store_.main_gradients().read(piece.range);
     for (const FlatRange& range : piece.counted) {
       const std::int64_t first = range.first - piece.range.first;
-      sum += gradients.scalar_type() == at::kDouble
-                 ? kernels::sum_of_squares(pointer<const double>(gradients) + first, range.count)
-                 : kernels::sum_of_squares(pointer<const float>(gradients) + first, range.count);
+      sum += sum_of_squares(gradients.narrow(0, first, range.count), device_sum);
     }
   }
-  return sum;
+  return device_sum.defined() ? device_sum.item<double>() : sum;
 }
 
 void Optimizer::update(std::int64_t step, double rate, double gradient_scale) {
@@ -167,33 +189,36 @@ void Optimizer::update(const Run& run, std::int64_t step, double rate, float gra
   const auto* gradients = pointer<const float>(piece_gradient) + first;
   float* target = master_.defined() ? pointer<float>(master_) + piece.place + first : pointer<float>(weights);
   auto* rounded = master_.defined() ? pointer<kernels::BFloat16>(weights) : nullptr;
-  if (spec_.kind == OptimizerKind::sgd) {
-    kernels::sgd(static_cast<float>(rate), static_cast<float>(spec_.weight_decay), gradient_scale, target, gradients,
-                 count);
-    if (rounded != nullptr) kernels::to_bfloat16(target, rounded, count);
-    return;
-  }
-  const kernels::AdamwStep values{static_cast<float>(rate),
-                                  static_cast<float>(spec_.beta1),
-                                  static_cast<float>(spec_.beta2),
-                                  static_cast<float>(spec_.epsilon),
-                                  static_cast<float>(spec_.weight_decay),
-                                  gradient_scale,
-                                  static_cast<float>(1.0 - std::pow(spec_.beta1, static_cast<double>(step))),
-                                  static_cast<float>(1.0 - std::pow(spec_.beta2, static_cast<double>(step)))};
-  if (run.states.narrow) {
-    const kernels::NarrowMoments moments{
-        pointer<std::int8_t>(first_.codes) + run.place, pointer<std::uint8_t>(second_.codes) + run.place,
-        pointer<float>(first_.scales) + run.block, pointer<float>(second_.scales) + run.block};
-    const std::uint64_t seed =
-        (seed_ + static_cast<std::uint64_t>(step)) * kStepSeed + static_cast<std::uint64_t>(run.states.range.first);
-    kernels::adamw(values, target, moments, block_, seed, gradients, rounded, count);
-    return;
-  }
-  float *first_moment = pointer<float>(first_.wide) + run.place,
-        *second_moment = pointer<float>(second_.wide) + run.place;
-  if (rounded != nullptr) kernels::adamw(values, target, first_moment, second_moment, gradients, rounded, count);
-  else kernels::adamw(values, target, first_moment, second_moment, gradients, count);
+  with_element_type(piece_gradient, [&](auto, auto... place) {
+    if (spec_.kind == OptimizerKind::sgd) {
+      kernels::sgd(static_cast<float>(rate), static_cast<float>(spec_.weight_decay), gradient_scale, target, gradients,
+                   count, place...);
+      if (rounded != nullptr) kernels::to_bfloat16(target, rounded, count, place...);
+      return;
+    }
+    const kernels::AdamwStep values{static_cast<float>(rate),
+                                    static_cast<float>(spec_.beta1),
+                                    static_cast<float>(spec_.beta2),
+                                    static_cast<float>(spec_.epsilon),
+                                    static_cast<float>(spec_.weight_decay),
+                                    gradient_scale,
+                                    static_cast<float>(1.0 - std::pow(spec_.beta1, static_cast<double>(step))),
+                                    static_cast<float>(1.0 - std::pow(spec_.beta2, static_cast<double>(step)))};
+    if (run.states.narrow) {
+      const kernels::NarrowMoments moments{
+          pointer<std::int8_t>(first_.codes) + run.place, pointer<std::uint8_t>(second_.codes) + run.place,
+          pointer<float>(first_.scales) + run.block, pointer<float>(second_.scales) + run.block};
+      const std::uint64_t seed =
+          (seed_ + static_cast<std::uint64_t>(step)) * kStepSeed + static_cast<std::uint64_t>(run.states.range.first);
+      kernels::adamw(values, target, moments, block_, seed, gradients, rounded, count, place...);
+      return;
+    }
+    float *first_moment = pointer<float>(first_.wide) + run.place,
+          *second_moment = pointer<float>(second_.wide) + run.place;
+    if (rounded != nullptr)
+      kernels::adamw(values, target, first_moment, second_moment, gradients, rounded, count, place...);
+    else kernels::adamw(values, target, first_moment, second_moment, gradients, count, place...);
+  });
 }
 
 /// With ZeRO-3 the shards are all that stays.

@@ -76,8 +76,8 @@ class Optimizer {
   void make_states(const Plan& plan);
   at::Tensor weights_of(const Piece& piece) const;
   void update(const Run& run, std::int64_t step, double rate, float gradient_scale, const at::Tensor& piece_gradient);
-  /// Element `first` of the flat buffer in one of the states in FP32.
-  float* state(const std::string& name, std::int64_t first) const;
+  /// `count` elements from `first` of the flat buffer on, in one of the states in FP32.
+  at::Tensor state(const std::string& name, std::int64_t first, std::int64_t count) const;
   const Piece& piece_of(std::int64_t first) const;
   const Run& run_of(std::int64_t first) const;
   const Moment& moment(const std::string& name) const { return name == "first_moment" ? first_ : second_; }

@@ -39,15 +39,15 @@ std::vector<std::string> with_suffix(std::vector<std::string> names, const char*
   return names;
 }
 
-at::Tensor zeros(std::int64_t elements, at::ScalarType type) {
+at::Tensor zeros(std::int64_t elements, const at::TensorOptions& type) {
   const CategoryScope scope(MemoryCategory::parameters);
   return at::zeros({elements}, type);
 }
 
 }  // namespace
 
-ParameterStore::ParameterStore(const Plan& plan, ParameterLayout layout, at::ScalarType compute,
-                               at::ScalarType accumulator, std::int64_t shard)
+ParameterStore::ParameterStore(const Plan& plan, ParameterLayout layout, const at::TensorOptions& compute,
+                               const at::TensorOptions& accumulator, std::int64_t shard)
     : layout_(std::move(layout)),
       shard_(shard),
       weights_are_shard_(plan.parallel.zero >= 3 && layout_.shards > 1),

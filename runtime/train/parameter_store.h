@@ -25,9 +25,10 @@ class ParameterStore {
  public:
   /// Allocates both buffers and fills the weights: normal with deviation 0.02 for matrices, ones for norms, zeros for
   /// biases. A weight's value depends on the seed, its name and its place in the whole tensor only, so it does not
-  /// change with the number of ranks. `shard` is this rank's place in its shard group.
-  ParameterStore(const Plan& plan, ParameterLayout layout, at::ScalarType compute, at::ScalarType accumulator,
-                 std::int64_t shard);
+  /// change with the number of ranks. `compute` and `accumulator` say type and device; `shard` is this rank's place in
+  /// its shard group.
+  ParameterStore(const Plan& plan, ParameterLayout layout, const at::TensorOptions& compute,
+                 const at::TensorOptions& accumulator, std::int64_t shard);
 
   const ParameterLayout& layout() const { return layout_; }
   std::int64_t shard() const { return shard_; }

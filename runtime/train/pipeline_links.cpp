@@ -28,7 +28,7 @@ PipelineLinks::PipelineLinks(const RankModel& model, const RankGroups& groups) :
 }
 
 at::Tensor PipelineLinks::empty_message() const {
-  return at::empty({model_.shape.rows, model_.shape.hidden}, model_.compute);
+  return at::empty({model_.shape.rows, model_.shape.hidden}, model_.options(model_.compute));
 }
 
 at::Tensor PipelineLinks::receive(GroupCalls& group, int direction) {

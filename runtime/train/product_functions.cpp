@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "runtime/train/kernels/elementwise.h"
+#include "runtime/train/kernels/device/elementwise.h"
 #include "runtime/train/ops/dispatch.h"
 #include "runtime/train/ops/matrix_product.h"
 
@@ -34,14 +34,18 @@ void summed_output(OpCall& call, std::int64_t width, Make make) {
 
 void add_bias(const at::Tensor& y, const at::Tensor& bias) {
   if (!bias.defined()) return;
-  with_element_type(
-      y, [&]<class T>(T) { kernels::add_bias<T>(pointer<T>(y), pointer<const T>(bias), y.size(0), y.size(1)); });
+  with_element_type(y, [&]<class T>(T, auto... place) {
+    kernels::add_bias<T>(pointer<T>(y), pointer<const T>(bias), y.size(0), y.size(1), place...);
+  });
 }
 
 void add_bias_gradient(const at::Tensor& dy, const at::Tensor& gradient) {
   if (!gradient.defined()) return;
-  with_element_type(dy, [&]<class T>(T) {
-    kernels::bias_gradient<T>(pointer<const T>(dy), pointer<kernels::Accumulator<T>>(gradient), dy.size(0), dy.size(1));
+  with_element_type(dy, [&]<class T>(T, auto... place) {
+    if constexpr (sizeof...(place) == 0)
+      kernels::bias_gradient<T>(pointer<const T>(dy), pointer<kernels::Accumulator<T>>(gradient), dy.size(0),
+                                dy.size(1));
+    else at::Tensor(gradient).add_(dy.sum(0, false, gradient.scalar_type()));
   });
 }
 
@@ -112,15 +116,19 @@ at::Tensor own_positions(const OpCall& call) {
 void embedding_forward(OpCall& call) {
   const at::Tensor& table = call.parameters.weight;
   const std::int64_t width = table.size(1);
-  with_element_type(table, [&]<class T>(T) {
+  with_element_type(table, [&]<class T>(T, auto... place) {
     summed_output(call, width, [&](const at::Tensor& target) {
       kernels::gather_rows<T>(pointer<const T>(table), pointer<std::int32_t>(call.input(0)), pointer<T>(target),
-                              target.size(0), width, call.model.vocabulary.first_column, table.size(0));
+                              target.size(0), width, call.model.vocabulary.first_column, table.size(0), place...);
     });
     const at::Tensor& positions_table = call.parameters.second_weight;
     if (!positions_table.defined()) return;
     const at::Tensor positions = own_positions(call);
     const std::int64_t offset = call.model.plan.model.position_offset;  // row of position 0
+    if constexpr (sizeof...(place) > 0) {
+      at::Tensor(call.output(0)).add_(positions_table.index_select(0, positions.to(at::kLong).add(offset)));
+      return;
+    }
     for (std::int64_t row = 0; row < call.output(0).size(0); ++row)
       kernels::add<T>(pointer<T>(call.output(0)) + row * width,
                       pointer<const T>(positions_table) + (pointer<std::int32_t>(positions)[row] + offset) * width,
@@ -130,12 +138,12 @@ void embedding_forward(OpCall& call) {
 
 void embedding_backward(OpCall& call) {
   const at::Tensor own_dy = call.output_gradient(), dy = gathered_rows(call, own_dy);
-  with_element_type(dy, [&]<class T>(T) {
+  with_element_type(dy, [&]<class T>(T, auto... place) {
     using A = kernels::Accumulator<T>;
     const auto scatter = [&](const at::Tensor& rows, const at::Tensor& indices, const at::Tensor& gradient,
                              std::int64_t first) {
       kernels::scatter_rows<T>(pointer<const T>(rows), pointer<std::int32_t>(indices), pointer<A>(gradient),
-                               rows.size(0), rows.size(1), first, gradient.size(0));
+                               rows.size(0), rows.size(1), first, gradient.size(0), place...);
     };
     scatter(dy, call.input(0), call.parameters.weight_gradient, call.model.vocabulary.first_column);
     if (call.parameters.second_gradient.defined())

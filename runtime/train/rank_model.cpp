@@ -30,7 +30,13 @@ at::ScalarType scalar_type(NumberFormat format) {
   }
 }
 
-RankModel::RankModel(const Plan& checked_plan, const RankGroups& groups, StepTimer& step_timer)
+at::TensorOptions tensor_options(TrainDevice device, at::ScalarType type) {
+  if (device.is_cpu()) return at::device(at::kCPU).dtype(type);
+  return at::device(at::Device(at::kCUDA, static_cast<at::DeviceIndex>(device.index))).dtype(type);
+}
+
+RankModel::RankModel(const Plan& checked_plan, const RankGroups& groups, StepTimer& step_timer,
+                     TrainDevice train_device)
     : plan(checked_plan),
       coordinates(groups.coordinates),
       shape(local_shape(checked_plan)),
@@ -38,10 +44,13 @@ RankModel::RankModel(const Plan& checked_plan, const RankGroups& groups, StepTim
       accumulator(compute == at::kDouble ? at::kDouble : at::kFloat),
       vocabulary(vocabulary_group(checked_plan, shape, coordinates, groups.tensor.get())),
       timer(step_timer),
+      device(train_device),
       tensor(groups.tensor.get()),
       ulysses(groups.ulysses.get()),
       ring{groups.ring_keys.get(), groups.ring_gradients.get()} {
-  if (plan.model.position == Position::rope) rotary = rotary_table(plan.model, plan.batch.sequence_length, accumulator);
+  if (plan.model.position != Position::rope) return;
+  rotary = rotary_table(plan.model, plan.batch.sequence_length, accumulator);
+  for (at::Tensor* table : {&rotary.cosine, &rotary.sine}) *table = table->to(options(accumulator).device());
 }
 
 }  // namespace reckon

@@ -11,6 +11,7 @@
 #include "plan/parameters.h"
 #include "plan/stage_sections.h"
 #include "plan/step_documents.h"
+#include "runtime/train/device/device_rank.h"
 #include "runtime/train/exchange_text.h"
 #include "runtime/train/input/executable.h"
 #include "runtime/train/statistics.h"
@@ -74,8 +75,8 @@ std::string encode(const RankReport& report) {
   const StageMemory& m = report.memory;
   out << report.rank << '\t' << report.stage << '\t' << report.waiting << '\t' << report.bubble << '\t'
       << report.in_flight;
-  for (const Bytes bytes :
-       {m.parameters, m.gradients, m.optimizer, m.activations, m.transient, m.communication, m.peak_allocated})
+  for (const Bytes bytes : {m.parameters, m.gradients, m.optimizer, m.activations, m.transient, m.communication,
+                            m.peak_allocated, m.allocator_slack, m.communicators, m.context, m.device_used})
     out << '\t' << bytes.value;
   out << '\t' << report.time.size() << '\t' << report.traffic.size() << '\n';
   for (const TimeComponent& c : report.time)
@@ -91,8 +92,8 @@ RankReport decode(const std::string& text) {
   StageMemory& m = report.memory;
   std::size_t components = 0, entries = 0;
   in >> report.rank >> report.stage >> report.waiting >> report.bubble >> report.in_flight;
-  for (Bytes* bytes :
-       {&m.parameters, &m.gradients, &m.optimizer, &m.activations, &m.transient, &m.communication, &m.peak_allocated})
+  for (Bytes* bytes : {&m.parameters, &m.gradients, &m.optimizer, &m.activations, &m.transient, &m.communication,
+                       &m.peak_allocated, &m.allocator_slack, &m.communicators, &m.context, &m.device_used})
     in >> bytes->value;
   in >> components >> entries;
   for (std::size_t i = 0; i < components; ++i) {
@@ -108,6 +109,16 @@ RankReport decode(const std::string& text) {
   return report;
 }
 
+/// What is taken of the device beside the tensors. The process is the device's only one, or all its ranks are in it.
+void add_device_memory(StageMemory& memory, RankTrainer& trainer, TrainDevice device) {
+  const DeviceUse use = device_use(device);
+  memory.communicators = trainer.world().library_memory();
+  for (GroupCalls* group : trainer.groups().all()) memory.communicators += group->communicator().library_memory();
+  memory.allocator_slack = use.reserved - memory.peak_allocated;
+  memory.context = use.used - use.reserved - memory.communicators;
+  memory.device_used = use.used;
+}
+
 StageProfile stage_profile(const Plan& plan, std::int64_t stage, const RankReport& worst) {
   StageProfile profile;
   profile.stage = stage;
@@ -117,7 +128,7 @@ StageProfile stage_profile(const Plan& plan, std::int64_t stage, const RankRepor
   profile.activation_bits = {storage_bits(plan, stage)};
   profile.worst_rank = worst.rank;
   profile.memory = worst.memory;
-  profile.memory.device_used = worst.memory.peak_allocated;
+  if (profile.memory.device_used.value == 0) profile.memory.device_used = worst.memory.peak_allocated;
   return profile;
 }
 
@@ -152,12 +163,13 @@ StepSummary step_summary(const Plan& plan, const TimedSteps& steps) {
 }  // namespace
 
 RankReport rank_report(RankTrainer& trainer, int rank, const MemoryAccount& account,
-                       const std::vector<StepTimes>& steps, std::int64_t counted_steps) {
+                       const std::vector<StepTimes>& steps, std::int64_t counted_steps, TrainDevice device) {
   RankReport report;
   report.rank = rank;
   report.stage = trainer.groups().coordinates.pipeline;
   report.in_flight = trainer.peak_in_flight();
   report.memory = stage_memory(account);
+  if (!device.is_cpu()) add_device_memory(report.memory, trainer, device);
   report.time = time_components(trainer.timer().names(), steps);
   for (const TimeComponent& component : report.time) {
     if (component.component == "waiting") report.waiting = component.exposed_seconds.value;

@@ -23,7 +23,7 @@ struct RankReport {
 
 /// `steps` are this rank's timed steps; traffic is divided by `counted_steps`, the steps since counters were reset.
 RankReport rank_report(RankTrainer& trainer, int rank, const MemoryAccount& account,
-                       const std::vector<StepTimes>& steps, std::int64_t counted_steps);
+                       const std::vector<StepTimes>& steps, std::int64_t counted_steps, TrainDevice device = {});
 
 /// Every rank's report on every rank. Collective.
 std::vector<RankReport> exchange_reports(Communicator& world, const RankReport& own);

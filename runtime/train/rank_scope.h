@@ -4,13 +4,14 @@
 #include <memory>
 
 #include "runtime/train/memory_account.h"
+#include "runtime/train/train_device.h"
 
 namespace reckon {
 
 class RankScope {
  public:
-  /// Also installs the counting allocator, once for the process.
-  explicit RankScope(MemoryAccount& account);
+  /// Also installs what counts the device's memory, once for the process. Throws RunError: see use_device.
+  explicit RankScope(MemoryAccount& account, TrainDevice device = {});
   ~RankScope();
   RankScope(const RankScope&) = delete;
   RankScope& operator=(const RankScope&) = delete;

@@ -9,20 +9,12 @@
 
 #include "plan/errors.h"
 #include "plan/split_mix.h"
+#include "runtime/train/device/device_rank.h"
 #include "runtime/train/memory_account.h"
 #include "runtime/train/ops/dispatch.h"
 
 namespace reckon {
 namespace {
-
-/// Of rows that are one document each: the same for all of them.
-at::Tensor row_positions(const Plan& plan, RowFeed& feed) {
-  if (plan.has_documents()) return {};
-  const std::vector<std::int32_t> positions = feed.rows(0, 0).positions;
-  const at::Tensor tensor = at::empty({static_cast<std::int64_t>(positions.size())}, at::kInt);
-  std::copy(positions.begin(), positions.end(), pointer<std::int32_t>(tensor));
-  return tensor;
-}
 
 std::vector<VirtualStage> virtual_stages(const RankModel& model, const ParameterStore& store, const RankGroups& groups,
                                          GradientAccumulation& gradients) {
@@ -34,15 +26,17 @@ std::vector<VirtualStage> virtual_stages(const RankModel& model, const Parameter
 
 }  // namespace
 
-RankTrainer::RankTrainer(const Plan& plan, Communicator& world, const TokenStream& tokens, const RehearsedFault& fault)
+RankTrainer::RankTrainer(const Plan& plan, Communicator& world, const TokenStream& tokens, const RehearsedFault& fault,
+                         TrainDevice device)
     : plan_(plan),
       world_(world),
       fault_(fault),
+      timer_(device_clock(device)),
       groups_(plan, world, timer_),
       feed_(plan, tokens, groups_.coordinates),
-      model_(plan, groups_, timer_),
-      store_(plan, parameter_layout(plan, groups_.coordinates), model_.compute, model_.accumulator,
-             groups_.shard ? groups_.shard->rank() : 0),
+      model_(plan, groups_, timer_, device),
+      store_(plan, parameter_layout(plan, groups_.coordinates), model_.options(model_.compute),
+             model_.options(model_.accumulator), groups_.shard ? groups_.shard->rank() : 0),
       gradients_(make_gradient_accumulation(plan, store_, groups_, timer_)),
       stages_(virtual_stages(model_, store_, groups_, *gradients_)),
       actions_(pipeline_actions(plan.parallel.schedule, static_cast<int>(plan.parallel.pipeline),
@@ -50,22 +44,34 @@ RankTrainer::RankTrainer(const Plan& plan, Communicator& world, const TokenStrea
                                 static_cast<int>(plan.micro_batches()))),
       replicated_(plan, store_, groups_),
       optimizer_(plan, store_, groups_, timer_),
-      positions_(row_positions(plan, feed_)),
-      links_(model_, groups_) {}
+      positions_(row_positions()),
+      links_(model_, groups_) {
+  if (device_stream(store_.weights())) device_loss_ = at::zeros({1}, model_.options(at::kDouble));
+}
+
+at::Tensor RankTrainer::placed(const std::vector<std::int32_t>& numbers) const {
+  const at::TensorOptions there = model_.options(at::kInt);
+  const at::Tensor tensor = at::empty({static_cast<std::int64_t>(numbers.size())},
+                                      at::dtype(at::kInt).pinned_memory(!model_.device.is_cpu()));
+  std::copy(numbers.begin(), numbers.end(), pointer<std::int32_t>(tensor));
+  return tensor.to(there.device(), at::kInt, /*non_blocking=*/true);
+}
+
+/// Of rows that are one document each: the same for all of them.
+at::Tensor RankTrainer::row_positions() {
+  if (plan_.has_documents()) return {};
+  return placed(feed_.rows(0, 0).positions);
+}
 
 MicroBatch RankTrainer::make_batch(std::int64_t step, int micro_batch) {
   RankRows rows = feed_.rows(step, micro_batch);
-  const auto tensor_of = [](const std::vector<std::int32_t>& numbers) {
-    const CategoryScope scope(MemoryCategory::activations);
-    const at::Tensor tensor = at::empty({static_cast<std::int64_t>(numbers.size())}, at::kInt);
-    std::copy(numbers.begin(), numbers.end(), pointer<std::int32_t>(tensor));
-    return tensor;
-  };
+  const CategoryScope scope(MemoryCategory::activations);
   MicroBatch batch;
-  batch.tokens = tensor_of(rows.tokens);
-  batch.targets = tensor_of(rows.targets);
-  if (plan_.has_documents()) batch.positions = tensor_of(rows.positions);
+  batch.tokens = placed(rows.tokens);
+  batch.targets = placed(rows.targets);
+  if (plan_.has_documents()) batch.positions = placed(rows.positions);
   else batch.positions = positions_;
+  batch.device_loss = device_loss_;
   batch.shares = std::move(rows.shares);
   batch.loss_scale = 1.0 / static_cast<double>(feed_.targets(step));
   batch.rounding_seed = split_mix(split_mix(plan_.train.seed) + static_cast<std::uint64_t>(step)) +
@@ -97,6 +103,7 @@ void RankTrainer::run_backward(const Action& action, std::int64_t step, bool las
 StepResult RankTrainer::forward_backward(std::int64_t step) {
   gradients_->begin_step(step);
   loss_sum_ = 0;
+  if (device_loss_.defined()) device_loss_.zero_();
   std::vector<std::int64_t> left(stages_.size(), plan_.micro_batches());
   for (const Action& action : actions_) {
     if (action.kind == ActionKind::forward) run_forward(action, step);
@@ -106,6 +113,7 @@ StepResult RankTrainer::forward_backward(std::int64_t step) {
   fault_.reach(RunPhase::reduction, step + 1);
   gradients_->finish();
   replicated_.sum();
+  if (device_loss_.defined()) loss_sum_ += device_loss_.item<double>();
   const bool owns_loss = stages_.back().is_last() && groups_.coordinates.tensor == 0;
   double sums[] = {owns_loss ? loss_sum_ : 0.0, optimizer_.squared_norm_share()};
   if (fault_.spoils_loss(step + 1)) sums[0] = std::numeric_limits<double>::quiet_NaN();

@@ -33,7 +33,8 @@ class RankTrainer {
  public:
   /// Allocates weights, gradients and optimizer states on the thread's memory account. `plan` and `world` must outlive
   /// it. All ranks construct it together.
-  RankTrainer(const Plan& plan, Communicator& world, const TokenStream& tokens, const RehearsedFault& fault = {});
+  RankTrainer(const Plan& plan, Communicator& world, const TokenStream& tokens, const RehearsedFault& fault = {},
+              TrainDevice device = {});
 
   /// Step `step`, counted from 0. All ranks call it together.
   StepResult step(std::int64_t step);
@@ -55,6 +56,9 @@ class RankTrainer {
  private:
   using Place = std::pair<int, int>;  // chunk, micro-batch
 
+  /// Numbers of the host on the rank's device.
+  at::Tensor placed(const std::vector<std::int32_t>& numbers) const;
+  at::Tensor row_positions();
   MicroBatch make_batch(std::int64_t step, int micro_batch);
   void run_forward(const Action& action, std::int64_t step);
   void run_backward(const Action& action, std::int64_t step, bool last_micro_batch);
@@ -78,6 +82,7 @@ class RankTrainer {
   std::map<Place, StageActivations> in_flight_;
   std::size_t peak_in_flight_ = 0;
   double loss_sum_ = 0;
+  at::Tensor device_loss_;  // on a device: its part of loss_sum_, [1] fp64 there
 };
 
 }  // namespace reckon

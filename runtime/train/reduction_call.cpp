@@ -56,7 +56,8 @@ class ExchangeReduction final : public ReductionCall {
         rounds_(result == Reduced::own_part && plan.parallel.zero == 1),
         sum_(std::move(sum)),
         reduction_(group.communicator(), gradient_wire(plan),
-                   std::vector<std::int64_t>(static_cast<std::size_t>(group.size()), sum_.numel()), workspace) {
+                   std::vector<std::int64_t>(static_cast<std::size_t>(group.size()), sum_.numel()), workspace,
+                   QuantizePlace{device_stream(sum_)}) {
     reduction_.start(floats(values), rounding);
   }
 
@@ -95,7 +96,8 @@ class NodeExchangeReduction final : public ReductionCall {
         rounds_(result == Reduced::own_part && plan.parallel.zero == 1),
         sum_(std::move(sum)),
         reduction_(inside_.communicator(), across_.communicator(), gradient_wire(plan),
-                   std::vector<std::int64_t>(static_cast<std::size_t>(ranks()), sum_.numel()), workspace) {
+                   std::vector<std::int64_t>(static_cast<std::size_t>(ranks()), sum_.numel()), workspace,
+                   QuantizePlace{device_stream(sum_)}) {
     reduction_.start(floats(values), rounding);
   }
 
@@ -133,11 +135,11 @@ class NodeExchangeReduction final : public ReductionCall {
 }  // namespace
 
 Reductions::Reductions(const Plan& plan, const RankGroups& groups, const std::vector<std::int64_t>& units,
-                       at::ScalarType accumulator)
+                       const at::TensorOptions& accumulator)
     : plan_(plan), groups_(groups) {
   const ReductionBuffers sizes = reduction_buffers(plan, units);
   const CategoryScope scope(MemoryCategory::communication);
-  if (sizes.wire_bytes > 0) wire_ = at::empty({sizes.wire_bytes}, at::kByte);
+  if (sizes.wire_bytes > 0) wire_ = at::empty({sizes.wire_bytes}, accumulator.dtype(at::kByte));
   if (sizes.sum_elements > 0) sum_ = at::empty({sizes.sum_elements}, accumulator);
   rounding_.rounding = plan.gradients.rounding;
 }

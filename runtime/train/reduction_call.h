@@ -29,9 +29,9 @@ class ReductionCall {
 /// One rank's reductions with the buffers that they share.
 class Reductions {
  public:
-  /// `units` are the sizes of what will be summed first, `accumulator` the type of the gradients.
+  /// `units` are the sizes of what will be summed first, `accumulator` the type of the gradients, and where they are.
   Reductions(const Plan& plan, const RankGroups& groups, const std::vector<std::int64_t>& units,
-             at::ScalarType accumulator);
+             const at::TensorOptions& accumulator);
 
   /// Numbers for stochastic rounding start anew.
   void begin_step(std::int64_t step);

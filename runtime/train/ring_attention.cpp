@@ -4,7 +4,8 @@
 
 #include <optional>
 
-#include "runtime/train/kernels/attention_block.h"
+#include "runtime/train/device/flash_attention.h"
+#include "runtime/train/kernels/device/attention_block.h"
 #include "runtime/train/key_value_exchange.h"
 #include "runtime/train/ops/dispatch.h"
 
@@ -20,18 +21,18 @@ std::vector<RowRound> rounds_of(const RingAttention::Rows& rows) {
 
 /// source (accumulator precision) -> target.
 void narrow_into(const at::Tensor& target, const at::Tensor& source) {
-  with_element_type(target, [&]<class T>(T) {
+  with_element_type(target, [&]<class T>(T, auto... place) {
     kernels::narrow_rows<T>(pointer<const kernels::Accumulator<T>>(source), source.stride(0), pointer<T>(target),
-                            target.stride(0), target.size(0), target.size(1));
+                            target.stride(0), target.size(0), target.size(1), place...);
   });
 }
 
 /// rest = source (accumulator precision) - rounded.
 void keep_rest(const at::Tensor& rest, const at::Tensor& source, const at::Tensor& rounded) {
-  with_element_type(rest, [&]<class T>(T) {
+  with_element_type(rest, [&]<class T>(T, auto... place) {
     kernels::cut_off_rows<T>(pointer<const kernels::Accumulator<T>>(source), source.stride(0),
                              pointer<const T>(rounded), rounded.stride(0), pointer<T>(rest), rest.stride(0),
-                             rest.size(0), rest.size(1));
+                             rest.size(0), rest.size(1), place...);
   });
 }
 
@@ -76,7 +77,7 @@ void RingAttention::forward(const at::Tensor& query, const KeyValue& keys, const
   const auto rows = static_cast<std::int64_t>(rows_.size());
   const std::int64_t tokens = query.size(0) / rows, heads = query.size(1) / head_dim_;
   const std::vector<RowRound> rounds = rounds_of(rows_);
-  TaskAttention attention(head_dim_, query.scalar_type());
+  TaskAttention attention(head_dim_, query.options());
   std::optional<KeyValueExchange> exchange;
   std::optional<Sums> sums;  // without a ring every query belongs to one task, whose result needs no more sums
   if (ring_.keys != nullptr) {
@@ -89,8 +90,13 @@ void RingAttention::forward(const at::Tensor& query, const KeyValue& keys, const
     const RingTransfers& transfers = rows_[static_cast<std::size_t>(row)]->transfers;
     const std::vector<at::Tensor> sum = sums ? sums->begin(row) : std::vector<at::Tensor>{part(output)};
     const AttentionState state{sum[0], row_range(log_sum_exp, row * heads, heads)};
+    const KeyValue own = row_range(keys, row * tokens, tokens);
+    if (transfers.rounds.empty() && flash_attention_forward(transfers.own, head_dim_, part(query), own, state)) {
+      if (sums) sums->end(row, sum);
+      continue;
+    }
     clear(state);
-    attention.forward(transfers.own, part(query), row_range(keys, row * tokens, tokens), state);
+    attention.forward(transfers.own, part(query), own, state);
     for (const RingRound& round : transfers.rounds)
       attention.forward(round.tasks, part(query), exchange->arrived(next++), state);
     if (sums) sums->end(row, sum);
@@ -103,28 +109,31 @@ void RingAttention::backward(const at::Tensor& output_gradient, const at::Tensor
   const auto rows = static_cast<std::int64_t>(rows_.size());
   const std::int64_t tokens = query.size(0) / rows, heads = query.size(1) / head_dim_;
   const std::vector<RowRound> rounds = rounds_of(rows_);
-  TaskAttention attention(head_dim_, query.scalar_type());
+  TaskAttention attention(head_dim_, query.options());
   const at::Tensor delta = at::empty({heads, tokens}, log_sum_exp.options());
   Sums sums(tokens, {query_gradient, keys_gradient.key, keys_gradient.value});
   std::optional<KeyValueExchange> exchange;
   std::optional<GradientReturn> gradients;
   if (ring_.keys != nullptr) {
     exchange.emplace(rounds, keys, tokens, *ring_.keys).begin();
-    gradients.emplace(tokens, 2 * keys.key.size(1), log_sum_exp.scalar_type(), *ring_.gradients);
+    gradients.emplace(tokens, 2 * keys.key.size(1), log_sum_exp.options(), *ring_.gradients);
   }
   std::size_t next = 0;
   for (std::int64_t row = 0; row < rows; ++row) {
     const auto part = [&](const at::Tensor& x) { return row_range(x, row * tokens, tokens); };
     const RingTransfers& transfers = rows_[static_cast<std::size_t>(row)]->transfers;
     const std::vector<at::Tensor> sum = sums.begin(row);
-    attention_delta(part(output_gradient), part(output), head_dim_, delta);
     const AttentionGradient gradient{part(output_gradient), row_range(log_sum_exp, row * heads, heads), delta, sum[0]};
-    const KeyValue own{sum[1], sum[2]};
-    attention.backward(transfers.own, part(query), row_range(keys, row * tokens, tokens), gradient, own);
+    const KeyValue own{sum[1], sum[2]}, block = row_range(keys, row * tokens, tokens);
+    if (!transfers.rounds.empty() ||
+        !flash_attention_backward(transfers.own, head_dim_, part(query), block, part(output), gradient, own)) {
+      attention_delta(part(output_gradient), part(output), head_dim_, delta);
+      attention.backward(transfers.own, part(query), block, gradient, own);
+    }
     for (const RingRound& round : transfers.rounds) {
       const std::size_t index = next++;
-      const KeyValue block = exchange->arrived(index), room = gradients->room(index, tokens);
-      attention.backward(round.tasks, part(query), block, gradient, room);
+      const KeyValue arrived = exchange->arrived(index), room = gradients->room(index, tokens);
+      attention.backward(round.tasks, part(query), arrived, gradient, room);
       gradients->exchange(index, rounds[index], own);
     }
     if (gradients) gradients->finish();

@@ -18,7 +18,7 @@ SectionGradients::SectionGradients(const Plan& plan, ParameterStore& store, cons
       group_(groups.weight_holders(plan)),
       shard_(store.shard()),
       tied_(shared_table(store, groups)),
-      accumulator_(accumulator_type(scalar_type(plan.precision.compute))),
+      accumulator_(main_.buffer().options().dtype(accumulator_type(scalar_type(plan.precision.compute)))),
       reductions_(plan, groups, unit_sizes(layout_), accumulator_) {}
 
 void SectionGradients::begin_step(std::int64_t step) {

@@ -38,7 +38,7 @@ class SectionGradients final : public GradientAccumulation {
   GroupCalls* group_;  // ranks that sum; null = one
   std::int64_t shard_;
   const LocalParameter* tied_;
-  at::ScalarType accumulator_;
+  at::TensorOptions accumulator_;
   std::vector<FlatWindow> open_;  // units of the section that is in its backward pass
   Reductions reductions_;
   struct Pending {

@@ -1,6 +1,7 @@
 #include "runtime/train/step_timer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace reckon {
@@ -12,7 +13,8 @@ std::int64_t nanoseconds(std::chrono::steady_clock::time_point time) {
 
 }  // namespace
 
-StepTimer::StepTimer() : waiting_(component("waiting")), other_(component("other")) {
+StepTimer::StepTimer(std::unique_ptr<StepClock> clock)
+    : clock_(std::move(clock)), waiting_(component("waiting")), other_(component("other")) {
   running_ = other_;
   step_start_ = border_ = Clock::now();
 }
@@ -34,9 +36,29 @@ void StepTimer::book(Component component, Clock::time_point until) {
   border_ = until;
 }
 
+void StepTimer::cut(Component component) {
+  clock_->mark();
+  cuts_.push_back({component, waited_.idle, std::exchange(waited_.blocked, 0)});
+}
+
+void StepTimer::read_cuts() {
+  const std::vector<std::int64_t> moments = clock_->moments();
+  const auto add = [&](Component component, std::int64_t from, std::int64_t to) {
+    grow(exposed_, component) += 1e-9 * static_cast<double>(to - from);
+    spans_.push_back({component, from, to});
+  };
+  for (std::size_t i = 0; i < cuts_.size(); ++i) {
+    const Cut& cut = cuts_[i];
+    const std::int64_t from = moments[i], to = moments[i + 1], met = std::min(from + cut.blocked, to);
+    if (cut.blocked > 0) add(cut.idle, from, met);
+    add(cut.component, met, to);
+  }
+}
+
 StepTimer::Component StepTimer::enter(Component component) {
   if (!borders_) return other_;
-  book(running_, Clock::now());
+  if (clock_) cut(running_);
+  else book(running_, Clock::now());
   return std::exchange(running_, component);
 }
 
@@ -45,14 +67,25 @@ void StepTimer::begin_step() {
   busy_.clear();
   spans_.clear();
   messages_.clear();
+  cuts_.clear();
+  if (clock_) {
+    clock_->begin();
+    clock_->mark();
+  }
   step_start_ = border_ = Clock::now();
   running_ = other_;
 }
 
 StepTimes StepTimer::end_step() {
-  book(running_, Clock::now());
   StepTimes times;
-  times.seconds = std::chrono::duration<double>(border_ - step_start_).count();
+  if (clock_) {
+    cut(running_);
+    read_cuts();
+    times.seconds = 1e-9 * static_cast<double>(spans_.back().end - spans_.front().start);
+  } else {
+    book(running_, Clock::now());
+    times.seconds = std::chrono::duration<double>(border_ - step_start_).count();
+  }
   exposed_.resize(names_.size(), 0.0);
   busy_.resize(names_.size(), 0.0);
   times.exposed = exposed_;
@@ -65,6 +98,11 @@ void StepTimer::wait(Handle& handle, Component component, Component idle) {
   const Span span(*this, component);
   const OperationTime time = handle.wait();
   if (!borders_) return;
+  if (clock_) {
+    waited_ = {component, idle, std::llround(time.exposed_waiting.value * 1e9)};
+    add_busy(component, time.moving.value);
+    return;
+  }
   const auto blocked =
       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time.exposed_waiting.value));
   book(idle, std::min(border_ + blocked, Clock::now()));

@@ -1,10 +1,12 @@
 // Where the time of a step goes. Components nest and are exclusive: entering one pauses the one around it, so that
-// their sum is the step exactly. One clock read at each border; about 30 ns.
+// their sum is the step exactly. One clock read at each border; about 30 ns. On a device the borders are marks of its
+// clock, which are read when the step is over, so that nothing waits for them inside it.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "plan/rank_trace.h"
 #include "plan/units.h"
 #include "runtime/comm/handle.h"
+#include "runtime/train/step_clock.h"
 
 namespace reckon {
 
@@ -26,7 +29,8 @@ class StepTimer {
  public:
   using Component = std::size_t;
 
-  StepTimer();
+  /// `clock` is the device's; null: the rank computes where it is timed.
+  explicit StepTimer(std::unique_ptr<StepClock> clock = nullptr);
   /// The same name always gives the same component.
   Component component(std::string_view name);
   const std::vector<std::string>& names() const { return names_; }
@@ -64,8 +68,21 @@ class StepTimer {
   /// Books the time since the last border on the running component, and makes `component` the running one.
   Component enter(Component component);
   void book(Component component, Clock::time_point until);
+  /// The same on a device: what runs until the mark that is made now.
+  void cut(Component component);
+  void read_cuts();
   void add_busy(Component component, double seconds) { grow(busy_, component) += seconds; }
   static double& grow(std::vector<double>& values, Component component);
+
+  /// Between two marks; the first `blocked` nanoseconds count as `idle`.
+  struct Cut {
+    Component component, idle;
+    std::int64_t blocked;
+  };
+
+  std::unique_ptr<StepClock> clock_;
+  std::vector<Cut> cuts_;
+  Cut waited_{0, 0, 0};  // of the wait that the next cut ends
 
   std::map<std::string, Component, std::less<>> index_;
   std::vector<std::string> names_;

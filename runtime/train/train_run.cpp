@@ -42,12 +42,12 @@ void run_gradient_check(const Plan& plan, Communicator& world, const TokenStream
 }  // namespace
 
 TrainResult train(const Plan& plan, Communicator& world, const TokenStream& tokens, const TrainObserver& observer,
-                  const TrainFolders& folders) {
+                  const TrainFolders& folders, TrainDevice device) {
   MemoryAccount account(allocation_limit(plan), world.rank());
-  const RankScope scope(account);
+  const RankScope scope(account, device);
   const RehearsedFault fault = RehearsedFault::from_environment(world.rank());
   fault.reach(RunPhase::start, 0);
-  RankTrainer trainer(plan, world, tokens, fault);
+  RankTrainer trainer(plan, world, tokens, fault, device);
   std::int64_t start = 0;
   if (!folders.resume.empty()) start = load_checkpoint(plan, world, trainer, folders.resume);
   else if (!plan.train.initial_weights.empty()) load_initial_weights(plan, world, trainer);
@@ -93,7 +93,7 @@ TrainResult train(const Plan& plan, Communicator& world, const TokenStream& toke
   const std::vector<RankTrace> traces = exchange_traces(world, trace, offset);
   if (world.rank() == 0) observer.on_trace(traces);
   if (observer.on_gradient_check) run_gradient_check(plan, world, tokens, trainer, done, observer);
-  const RankReport report = rank_report(trainer, world.rank(), account, times, done - counted_from);
+  const RankReport report = rank_report(trainer, world.rank(), account, times, done - counted_from, device);
   return {measured_profile(plan, exchange_reports(world, report), timed), done};
 }
 

@@ -12,6 +12,7 @@
 #include "plan/step_profile.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/train/input/token_stream.h"
+#include "runtime/train/train_device.h"
 
 namespace reckon {
 
@@ -48,9 +49,9 @@ struct TrainResult {
 
 /// Trains up to plan.train.steps steps and returns what was measured, the same on all ranks. Saves a checkpoint every
 /// train.checkpoint_every steps and after the last, and whenever a stop is requested. The plan is checked, resolved and
-/// executable. Throws RunError: loss not finite, memory.limit exceeded (exit code "does not fit"), a group failed, a
-/// checkpoint cannot be written; ConfigError: a checkpoint cannot be read.
+/// executable; the rank's tensors lie on `device`. Throws RunError: loss not finite, memory.limit exceeded (exit code
+/// "does not fit"), a group failed, a checkpoint cannot be written; ConfigError: a checkpoint cannot be read.
 TrainResult train(const Plan& plan, Communicator& world, const TokenStream& tokens, const TrainObserver& observer,
-                  const TrainFolders& folders = {});
+                  const TrainFolders& folders = {}, TrainDevice device = {});
 
 }  // namespace reckon

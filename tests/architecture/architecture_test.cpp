@@ -27,7 +27,8 @@ const std::map<std::string, Folders> kMayInclude = {
     {"runtime/comm", {"plan", "runtime/device", "runtime/comm"}},
     {"runtime/quant", {"plan", "runtime/device", "runtime/quant"}},
     {"runtime/checkpoint", {"plan", "runtime/checkpoint"}},
-    {"runtime/train", {"plan", "runtime/comm", "runtime/quant", "runtime/checkpoint", "runtime/train"}},
+    {"runtime/train",
+     {"plan", "runtime/comm", "runtime/quant", "runtime/checkpoint", "runtime/device", "runtime/train"}},
     {"cli", {"plan", "cost_model", "sim", "report", "runtime", "cli"}},
     {"tests", {"plan", "cost_model", "sim", "report", "runtime", "tests"}},
 };

@@ -163,6 +163,16 @@ TEST_F(Run, ARefusalLeavesTheFolderAlone) {
   EXPECT_EQ(read_file(out() + "/measured.json"), measured);
 }
 
+TEST_F(Run, WithoutGpuTrainingInTheBuildNcclSaysWhatBringsIt) {
+  const CommandResult version = run_command("reckon --version --json");
+  if (version.out.find("nccl") != std::string::npos) GTEST_SKIP() << "this build trains on GPUs";
+  const CommandResult result = run("--backend nccl");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find("trains on processors only"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("./bootstrap build --preset gpu"), std::string::npos) << result.err;
+  EXPECT_FALSE(fs::exists(out()));
+}
+
 TEST_F(Run, UnderALauncherThreadsAndAnUnnamedFolderAreRefused) {
   const std::string launched =
       "cd " + kGolden + "; OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 reckon run train.yaml ";

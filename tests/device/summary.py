@@ -28,9 +28,11 @@ def summary(path):
 
 
 def main():
-    stub, device, out = sys.argv[1:]
+    stub, device, runs, out = sys.argv[1:]
     devices = [line.strip() for line in sys.stdin if line.strip()]
     result = {"schema": "reckon.gpu_check/1", "devices": devices, "stand_ins": summary(stub), "device_tests": summary(device)}
+    with open(runs, encoding="utf-8") as file:
+        result["training"] = json.load(file)
     with open(out, "w", encoding="utf-8") as file:
         json.dump(result, file, indent=1)
     ran = result["device_tests"]

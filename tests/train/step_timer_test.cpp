@@ -41,6 +41,47 @@ TEST(StepTimer, NestedComponentsAreExclusiveAndAddUpToTheStep) {
   EXPECT_GT(times.exposed[inner], 0.0);
 }
 
+/// A device that works off marks 100 ns apart, whenever they are made, and is asked for them once.
+class SlowDevice final : public StepClock {
+ public:
+  explicit SlowDevice(int& reads) : reads_(reads) {}
+  void begin() override { marks_ = 0; }
+  void mark() override { ++marks_; }
+  std::vector<std::int64_t> moments() override {
+    ++reads_;
+    std::vector<std::int64_t> moments;
+    for (std::int64_t mark = 0; mark < marks_; ++mark) moments.push_back(1000 + 100 * mark);
+    return moments;
+  }
+
+ private:
+  int& reads_;
+  std::int64_t marks_ = 0;
+};
+
+TEST(StepTimer, OnADeviceBordersAreItsMarksAndAreReadOnceAStep) {
+  int reads = 0;
+  StepTimer timer(std::make_unique<SlowDevice>(reads));
+  const auto qkv = timer.component("forward.qkv"), gather = timer.component("tensor.all_gather"),
+             waiting = timer.component("waiting"), other = timer.component("other");
+  for (int step = 1; step <= 2; ++step) {
+    timer.begin_step();
+    { const StepTimer::Span span(timer, qkv); }
+    Handle handle(std::make_shared<FinishedCall>(OperationTime{{}, Seconds(5e-9), Seconds(30e-9), {}}));
+    timer.wait(handle, gather);
+    EXPECT_EQ(reads, step - 1);
+    const StepTimes times = timer.end_step();
+    EXPECT_EQ(reads, step);
+    EXPECT_NEAR(times.seconds, 500e-9, 1e-15);  // other, qkv, other, gather, other: 100 ns each
+    EXPECT_NEAR(times.exposed[qkv], 100e-9, 1e-15);
+    EXPECT_NEAR(times.exposed[waiting], 30e-9, 1e-15);
+    EXPECT_NEAR(times.exposed[gather], 70e-9, 1e-15);
+    EXPECT_NEAR(times.exposed[other], 300e-9, 1e-15);
+    EXPECT_EQ(timer.trace().spans.front().start, 1000);
+    EXPECT_EQ(timer.trace().spans.back().end, 1500);
+  }
+}
+
 TEST(StepTimer, TheTraceIsTheStepWithoutGapsOrOverlaps) {
   StepTimer timer;
   const auto qkv = timer.component("forward.qkv");

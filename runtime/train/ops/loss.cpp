@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "runtime/train/kernels/cross_entropy.h"
+#include "runtime/train/kernels/device/cross_entropy.h"
 #include "runtime/train/ops/dispatch.h"
 
 namespace reckon {
@@ -21,24 +21,31 @@ kernels::LogitRows<T> rows_of_logits(const at::Tensor& logits, const at::Tensor&
 }  // namespace
 
 double cross_entropy_forward(const at::Tensor& logits, const at::Tensor& targets, const VocabularyGroup& group,
-                             const at::Tensor& log_sum_exp) {
+                             const at::Tensor& log_sum_exp, const at::Tensor& device_sum) {
   const std::int64_t rows = logits.size(0);
   const at::Tensor sums = at::empty({2, rows}, log_sum_exp.options());  // of exponentials; of target logits
-  return with_element_type(logits, [&]<class T>(T) {
+  return with_element_type(logits, [&]<class T>(T, auto... place) {
     using A = kernels::Accumulator<T>;
     const auto x = rows_of_logits<T>(logits, targets, group);
     A* const result = pointer<A>(log_sum_exp);
     A* const exponentials = pointer<A>(sums);
     A* const target = exponentials + rows;
-    kernels::row_maximum<T>(x, result);
+    kernels::row_maximum<T>(x, result, place...);
     group.maximum(log_sum_exp);
-    kernels::exponential_sum<T>(x, result, exponentials);
-    kernels::target_logit<T>(x, target);
+    kernels::exponential_sum<T>(x, result, exponentials, place...);
+    kernels::target_logit<T>(x, target, place...);
     group.sum(sums);
     double total = 0;
-    for (std::int64_t row = 0; row < rows; ++row) {
-      result[row] += std::log(exponentials[row]);
-      if (x.targets[row] >= 0) total += static_cast<double>(result[row] - target[row]);
+    if constexpr (sizeof...(place) == 0) {
+      for (std::int64_t row = 0; row < rows; ++row) {
+        result[row] += std::log(exponentials[row]);
+        if (x.targets[row] >= 0) total += static_cast<double>(result[row] - target[row]);
+      }
+    } else {
+      kernels::finish_loss<T>(x, result, exponentials, target, place...);
+      const at::Tensor sum = sums[1].sum(at::kDouble);
+      if (!device_sum.defined()) return sum.item<double>();
+      at::Tensor(device_sum).add_(sum);
     }
     return total;
   });
@@ -46,9 +53,9 @@ double cross_entropy_forward(const at::Tensor& logits, const at::Tensor& targets
 
 void cross_entropy_backward(const at::Tensor& logits, const at::Tensor& targets, const VocabularyGroup& group,
                             const at::Tensor& log_sum_exp, double scale) {
-  with_element_type(logits, [&]<class T>(T) {
+  with_element_type(logits, [&]<class T>(T, auto... place) {
     kernels::cross_entropy_gradient<T>(rows_of_logits<T>(logits, targets, group),
-                                       pointer<kernels::Accumulator<T>>(log_sum_exp), scale);
+                                       pointer<kernels::Accumulator<T>>(log_sum_exp), scale, place...);
   });
 }
 

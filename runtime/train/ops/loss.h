@@ -16,10 +16,11 @@ struct VocabularyGroup {
 };
 
 /// logits [rows, local columns], targets [rows] int32, negative = padding. Fills log_sum_exp [rows] (accumulator
-/// precision) and returns the sum of losses over the rows that have a target, the same on all ranks of the group.
+/// precision) and returns the sum of losses over the rows that have a target, the same on all ranks of the group. On a
+/// device, where `device_sum` [1] fp64 is given, the sum is added to it and 0 returned: nothing waits for the device.
 /// Temporaries: two accumulators a row.
 double cross_entropy_forward(const at::Tensor& logits, const at::Tensor& targets, const VocabularyGroup& group,
-                             const at::Tensor& log_sum_exp);
+                             const at::Tensor& log_sum_exp, const at::Tensor& device_sum = {});
 /// logits becomes d(scale * sum of losses) / d(logits).
 void cross_entropy_backward(const at::Tensor& logits, const at::Tensor& targets, const VocabularyGroup& group,
                             const at::Tensor& log_sum_exp, double scale);

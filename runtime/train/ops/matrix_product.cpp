@@ -7,7 +7,7 @@
 #include <chrono>
 #include <limits>
 
-#include "runtime/train/kernels/elementwise.h"
+#include "runtime/train/kernels/device/elementwise.h"
 #include "runtime/train/memory_account.h"
 #include "runtime/train/ops/dispatch.h"
 
@@ -36,7 +36,7 @@ bool has_bfloat16_instructions() {
 }
 
 bool through_fp32(const at::Tensor& tensor) {
-  return tensor.scalar_type() == at::kBFloat16 && !native_bfloat16_products();
+  return tensor.scalar_type() == at::kBFloat16 && !tensor.is_cuda() && !native_bfloat16_products();
 }
 
 /// out = a * b, by way of FP32 copies where that is faster.
@@ -75,7 +75,10 @@ void linear_weight_gradient(const at::Tensor& dy, const at::Tensor& x, const at:
     at::addmm_out(target, gradient, dy.to(at::kFloat).t(), x.to(at::kFloat));
   } else {
     const at::Tensor part = at::mm(dy.t(), x);
-    kernels::accumulate(pointer<float>(gradient), pointer<const kernels::BFloat16>(part), part.numel());
+    with_element_type(part, [&]<class T>(T, auto... place) {
+      if constexpr (std::is_same_v<T, kernels::BFloat16>)
+        kernels::accumulate<T>(pointer<float>(gradient), pointer<const T>(part), part.numel(), place...);
+    });
   }
 }
 

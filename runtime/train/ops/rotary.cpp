@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "runtime/train/kernels/rope.h"
+#include "runtime/train/kernels/device/rope.h"
 #include "runtime/train/ops/dispatch.h"
 
 namespace reckon {
@@ -38,7 +38,7 @@ RotaryTable rotary_table(const ModelSpec& model, std::int64_t positions, at::Sca
   const std::int64_t half = table.rotated / 2;
   table.cosine = at::empty({positions, half}, accumulator);
   table.sine = at::empty({positions, half}, accumulator);
-  with_element_type(table.cosine, [&]<class T>(T) {
+  with_element_type(table.cosine, [&]<class T>(T, auto...) {  // of the host
     if constexpr (!std::is_same_v<T, kernels::BFloat16>) {
       for (std::int64_t i = 0; i < half; ++i) {
         // The frequency and the angle are rounded as the reference implementations do.
@@ -58,10 +58,11 @@ RotaryTable rotary_table(const ModelSpec& model, std::int64_t positions, at::Sca
 
 void rotate_heads(const at::Tensor& x, std::int64_t heads, std::int64_t head_dim, const at::Tensor& positions,
                   const RotaryTable& table, int direction) {
-  with_element_type(x, [&]<class T>(T) {
+  with_element_type(x, [&]<class T>(T, auto... place) {
     using A = kernels::Accumulator<T>;
     kernels::rotate<T>(pointer<T>(x), x.size(0), x.stride(0), heads, head_dim, table.rotated,
-                       pointer<std::int32_t>(positions), pointer<A>(table.cosine), pointer<A>(table.sine), direction);
+                       pointer<std::int32_t>(positions), pointer<A>(table.cosine), pointer<A>(table.sine), direction,
+                       place...);
   });
 }
 

@@ -39,8 +39,9 @@ void attention_delta(const at::Tensor& output_gradient, const at::Tensor& output
 
 class TaskAttention {
  public:
-  /// Allocates scratch of attention_scratch_elements() in the accumulator type of `compute`.
-  TaskAttention(std::int64_t head_dim, at::ScalarType compute);
+  /// `compute` are the options of queries, keys and values. Allocates scratch of attention_scratch_elements() in their
+  /// accumulator type.
+  TaskAttention(std::int64_t head_dim, const at::TensorOptions& compute);
 
   /// query [tokens, heads * head_dim]. Adds the tasks' part to `state`.
   void forward(std::span<const AttentionTask> tasks, const at::Tensor& query, const KeyValue& block,
@@ -53,14 +54,14 @@ class TaskAttention {
   struct Head;
 
   at::Tensor widened(const at::Tensor& source, std::int64_t head, std::int64_t first, std::int64_t count,
-                     std::int64_t place);
+                     std::int64_t copy);
   void forward_run(const Head& head, const AttentionTask& task, std::int64_t first, std::int64_t count,
                    const AttentionState& state);
   void backward_run(const Head& head, const AttentionTask& task, std::int64_t first_key, std::int64_t keys,
                     const AttentionGradient& gradient, const KeyValue& block_gradient);
 
   std::int64_t head_dim_;
-  bool widens_;  // products are made of copies in accumulator precision
+  bool widens_ = false;  // products are made of copies in accumulator precision
   at::Tensor scratch_;
 };
 

@@ -27,8 +27,9 @@ Bytes hierarchical_workspace(Storage wire, const std::vector<std::int64_t>& part
 }
 
 HierarchicalReduction::HierarchicalReduction(Communicator& inside, Communicator& across, Storage wire,
-                                             std::vector<std::int64_t> parts, std::span<std::byte> workspace)
-    : inside_(inside), across_(across), wire_(wire), parts_(wire, std::move(parts)) {
+                                             std::vector<std::int64_t> parts, std::span<std::byte> workspace,
+                                             QuantizePlace place)
+    : inside_(inside), across_(across), wire_(wire), place_(place), parts_(wire, std::move(parts)) {
   check_storage(wire_);
   if (static_cast<int>(parts_.elements.size()) != inside_.size() * across_.size())
     throw std::logic_error("a hierarchical reduction needs one part for every rank of every node");
@@ -57,8 +58,8 @@ void HierarchicalReduction::start(std::span<const float> gradients, const Quanti
       QuantizeOptions rounding = options;
       rounding.seed += kRankSeed * static_cast<std::uint64_t>(own_part() + 1);
       rounding.first_index += parts_.offsets[part];
-      quantize(gradients.subspan(size(parts_.offsets[part]), size(parts_.elements[part])), wire_, rounding,
-               rest.first(size(parts_.bytes[part])));
+      place_.quantize(gradients.subspan(size(parts_.offsets[part]), size(parts_.elements[part])), wire_, rounding,
+                      rest.first(size(parts_.bytes[part])));
       rest = rest.subspan(size(parts_.bytes[part]));
     }
   }
@@ -75,13 +76,13 @@ void HierarchicalReduction::send_between(std::span<float> scratch) {
   for (int node = 0; node < across_.size(); ++node) {
     const std::size_t part = part_of(node, inside_.rank()), bytes = size(parts_.bytes[part]);
     const std::span<float> sum = scratch.first(size(parts_.elements[part]));
-    dequantize(received_.subspan(first, bytes), wire_, sum);
+    place_.dequantize(received_.subspan(first, bytes), wire_, sum);
     for (int place = 1; place < inside_.size(); ++place)
-      dequantize_add(received_.subspan(size(place) * from_one + first, bytes), wire_, sum);
+      place_.dequantize_add(received_.subspan(size(place) * from_one + first, bytes), wire_, sum);
     QuantizeOptions rounding = options_;
     rounding.seed += kRankSeed * static_cast<std::uint64_t>(parts_.elements.size() + size(across_.rank()) + 1);
     rounding.first_index += parts_.offsets[part];
-    quantize(sum, wire_, rounding, sent_.subspan(first, bytes));
+    place_.quantize(std::span<const float>(sum), wire_, rounding, sent_.subspan(first, bytes));
     counts.push_back(parts_.bytes[part]);
     first += bytes;
   }
@@ -94,9 +95,9 @@ void HierarchicalReduction::reduce(std::span<float> own_sum) {
   require_length(own_sum.size(), parts_.elements[own_part()]);
   pending_.wait();
   const std::size_t bytes = size(parts_.bytes[own_part()]);
-  dequantize(received_.first(bytes), wire_, own_sum);
+  place_.dequantize(received_.first(bytes), wire_, own_sum);
   for (int node = 1; node < across_.size(); ++node)
-    dequantize_add(received_.subspan(size(node) * bytes, bytes), wire_, own_sum);
+    place_.dequantize_add(received_.subspan(size(node) * bytes, bytes), wire_, own_sum);
 }
 
 void HierarchicalReduction::round_as_gathered(std::span<float> own_sum) {
@@ -104,8 +105,8 @@ void HierarchicalReduction::round_as_gathered(std::span<float> own_sum) {
   const std::span<std::byte> bytes = sent_.first(size(parts_.bytes[own_part()]));
   QuantizeOptions rounding = options_;
   rounding.first_index += parts_.offsets[own_part()];
-  quantize(own_sum, wire_, rounding, bytes);
-  dequantize(bytes, wire_, own_sum);
+  place_.quantize(std::span<const float>(own_sum), wire_, rounding, bytes);
+  place_.dequantize(bytes, wire_, own_sum);
 }
 
 void HierarchicalReduction::start_gather(std::span<float> own_sum) {
@@ -131,7 +132,7 @@ void HierarchicalReduction::read_part(int rank, std::span<float> values) const {
   std::int64_t first = 0;
   for (int place = 0; place < own_place; ++place) first += place_bytes(place);
   for (int node = 0; node < own_node; ++node) first += parts_.bytes[part_of(node, own_place)];
-  dequantize(sent_.subspan(size(first), size(parts_.bytes[size(rank)])), wire_, values);
+  place_.dequantize(sent_.subspan(size(first), size(parts_.bytes[size(rank)])), wire_, values);
 }
 
 }  // namespace reckon

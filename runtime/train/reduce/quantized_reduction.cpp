@@ -27,8 +27,8 @@ Bytes reduction_workspace(Storage wire, const std::vector<std::int64_t>& parts) 
 }
 
 QuantizedReduction::QuantizedReduction(Communicator& group, Storage wire, std::vector<std::int64_t> parts,
-                                       std::span<std::byte> workspace)
-    : group_(group), wire_(wire), parts_(wire, std::move(parts)) {
+                                       std::span<std::byte> workspace, QuantizePlace place)
+    : group_(group), wire_(wire), place_(place), parts_(wire, std::move(parts)) {
   check_storage(wire_);
   if (static_cast<int>(parts_.elements.size()) != group_.size())
     throw std::logic_error("a quantized reduction needs one part for every rank");
@@ -47,9 +47,9 @@ void QuantizedReduction::start(std::span<const float> gradients, const QuantizeO
     rounding.seed += kRankSeed * static_cast<std::uint64_t>(group_.rank() + 1);
     rounding.first_index += parts_.offsets[part];
     const auto bytes = static_cast<std::size_t>(parts_.bytes[part]);
-    quantize(gradients.subspan(static_cast<std::size_t>(parts_.offsets[part]),
-                               static_cast<std::size_t>(parts_.elements[part])),
-             wire_, rounding, rest.first(bytes));
+    place_.quantize(gradients.subspan(static_cast<std::size_t>(parts_.offsets[part]),
+                                      static_cast<std::size_t>(parts_.elements[part])),
+                    wire_, rounding, rest.first(bytes));
     rest = rest.subspan(bytes);
   }
   const std::vector<std::int64_t> receive_counts(parts_.elements.size(), own_bytes());
@@ -63,10 +63,10 @@ OperationTime QuantizedReduction::reduce(std::span<float> own_sum) {
   const OperationTime time = pending_.wait();
   const auto bytes = static_cast<std::size_t>(own_bytes());
   std::span<const std::byte> rest(received_);
-  dequantize(rest.first(bytes), wire_, own_sum);
+  place_.dequantize(rest.first(bytes), wire_, own_sum);
   for (std::size_t rank = 1; rank < parts_.elements.size(); ++rank) {
     rest = rest.subspan(bytes);
-    dequantize_add(rest.first(bytes), wire_, own_sum);
+    place_.dequantize_add(rest.first(bytes), wire_, own_sum);
   }
   return time;
 }
@@ -81,8 +81,8 @@ QuantizeOptions QuantizedReduction::second_rounding() const {
 void QuantizedReduction::round_as_gathered(std::span<float> own_sum) {
   require_length(own_sum.size(), own_elements());
   const std::span<std::byte> bytes = sent_.first(static_cast<std::size_t>(own_bytes()));
-  quantize(own_sum, wire_, second_rounding(), bytes);
-  dequantize(bytes, wire_, own_sum);
+  place_.quantize(std::span<const float>(own_sum), wire_, second_rounding(), bytes);
+  place_.dequantize(bytes, wire_, own_sum);
 }
 
 void QuantizedReduction::start_gather(std::span<float> own_sum) {
@@ -96,8 +96,8 @@ void QuantizedReduction::read_part(int rank, std::span<float> values) const {
   const auto part = static_cast<std::size_t>(rank);
   require_length(values.size(), parts_.elements[part]);
   const auto first = std::accumulate(parts_.bytes.begin(), parts_.bytes.begin() + rank, std::int64_t{0});
-  dequantize(received_.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(parts_.bytes[part])), wire_,
-             values);
+  place_.dequantize(received_.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(parts_.bytes[part])),
+                    wire_, values);
 }
 
 }  // namespace reckon

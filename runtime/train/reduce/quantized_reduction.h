@@ -10,7 +10,7 @@
 
 #include "plan/number_format.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/quant/quantize.h"
+#include "runtime/quant/quantize_place.h"
 #include "runtime/train/reduce/reduction_parts.h"
 
 namespace reckon {
@@ -28,8 +28,8 @@ class QuantizedReduction {
  public:
   /// `parts[r]` elements belong to rank r. `workspace` [at least reduction_workspace] is used until the end. Throws
   /// ConfigError for a format that cannot be quantized.
-  QuantizedReduction(Communicator& group, Storage wire, std::vector<std::int64_t> parts,
-                     std::span<std::byte> workspace);
+  QuantizedReduction(Communicator& group, Storage wire, std::vector<std::int64_t> parts, std::span<std::byte> workspace,
+                     QuantizePlace place = {});
 
   /// Quantizes `gradients` [sum of parts] part by part and sends each to its owner. The gradients are free afterwards.
   void start(std::span<const float> gradients, const QuantizeOptions& options);
@@ -57,6 +57,7 @@ class QuantizedReduction {
 
   Communicator& group_;
   Storage wire_;
+  QuantizePlace place_;  // of all buffers
   ReductionParts parts_;
   QuantizeOptions options_;
   std::span<std::byte> sent_, received_;
