@@ -148,16 +148,16 @@ template <class Value, class Length>
 
 template <class Value>
 [[gnu::always_inline]] inline void find_magnitudes(const Value* values, std::int64_t count, int block,
-                                                   BlockRange* ranges) {
+                                                   RunRanges& ranges) {
   for_blocks<true>(
       count, block, [&](std::int64_t index, std::int64_t start, auto length) __attribute__((always_inline)) {
-        ranges[index] = {largest_magnitude(values + start, length), 0.0f, 0.0f};
+        ranges.largest_magnitude[static_cast<std::size_t>(index)] = largest_magnitude(values + start, length);
       });
 }
 
 /// The largest magnitude is that of the lowest or of the highest: what is not a number lies beyond both infinities.
 template <class Value>
-[[gnu::always_inline]] inline void find_ends(const Value* values, std::int64_t count, int block, BlockRange* ranges) {
+[[gnu::always_inline]] inline void find_ends(const Value* values, std::int64_t count, int block, RunRanges& ranges) {
   for_blocks<false>(
       count, block, [&](std::int64_t index, std::int64_t start, auto length) __attribute__((always_inline)) {
         using Ordered = decltype(ordered_bits(values[0]));
@@ -169,122 +169,117 @@ template <class Value>
         }
         const float low = number_of(lowest), high = number_of(highest);
         const std::uint32_t below = bits_of(low) & kMagnitude, above = bits_of(high) & kMagnitude;
-        ranges[index] = {below < above ? above : below, low, high};
+        const auto at = static_cast<std::size_t>(index);
+        ranges.largest_magnitude[at] = below < above ? above : below;
+        ranges.lowest[at] = low;
+        ranges.highest[at] = high;
       });
 }
 
 template <class Value>
 [[gnu::always_inline]] inline void find_ranges(const Value* values, std::int64_t count, int block, bool affine,
-                                               BlockRange* ranges) {
+                                               RunRanges& ranges) {
   if (affine) find_ends(values, count, block, ranges);
   else find_magnitudes(values, count, block, ranges);
 }
 
-// NF4 has no arithmetic, only levels: they are looked up eight at a time by a permutation of two registers, which every
-// instruction set from AVX2 on has.
+// Four bits name one of sixteen levels: they are looked up eight at a time by a permutation of two registers, which
+// every instruction set from AVX2 on has.
 using Floats8 = float __attribute__((vector_size(32)));
 using Ints8 = std::int32_t __attribute__((vector_size(32)));
+using Words8 = std::uint32_t __attribute__((vector_size(32)));
 using Codes8 = std::uint8_t __attribute__((vector_size(8)));
-using Halves8 = Bf16Bits __attribute__((vector_size(16)));
 
-struct Nf4Tables {
-  alignas(32) float levels[16], thresholds[16];
+template <class Format>
+struct Levels {
+  alignas(32) float of_code[16];
+
+  constexpr Levels() : of_code() {
+    for (std::uint32_t code = 0; code < 16; ++code) of_code[code] = Format::decode(code);
+  }
 };
-constexpr Nf4Tables nf4_tables() {
-  Nf4Tables tables{};
-  for (std::uint32_t code = 0; code < 16; ++code) {
-    tables.levels[code] = NormalFloat4::level(code);
-    tables.thresholds[code] = code == 0 ? 0.0f : NormalFloat4::threshold(code);
-  }
-  return tables;
-}
-constexpr Nf4Tables kNf4 = nf4_tables();
 
-[[gnu::always_inline]] inline void load_eight(const float* from, Floats8& values) {
-  std::memcpy(&values, from, sizeof(values));
-}
-[[gnu::always_inline]] inline void load_eight(const Bf16Bits* from, Floats8& values) {
-  Halves8 halves;
-  std::memcpy(&halves, from, sizeof(halves));
-  const Ints8 bits = __builtin_convertvector(halves, Ints8) << 16;
-  std::memcpy(&values, &bits, sizeof(values));
-}
-
-/// As NormalFloat4::encode of value * inverse, to nearest.
-template <class Value>
-[[gnu::always_inline]] inline void encode_nf4(const Value* from, std::int64_t length, float inverse, std::uint8_t* to) {
+/// As decode_element; `packed` are the codes as they are stored, eight in each 32 bits.
+template <class Format>
+[[gnu::always_inline]] inline void decode_four_bits(const std::byte* packed, std::int64_t length, float scale,
+                                                    float minimum, float* out) {
+  static constexpr Levels<Format> kLevels;
+  constexpr Words8 kShifts{0, 4, 8, 12, 16, 20, 24, 28};
   Floats8 low, high;
-  std::memcpy(&low, kNf4.thresholds, sizeof(low));
-  std::memcpy(&high, kNf4.thresholds + 8, sizeof(high));
-  const float middle = kNf4.thresholds[8];
+  std::memcpy(&low, kLevels.of_code, sizeof(low));
+  std::memcpy(&high, kLevels.of_code + 8, sizeof(high));
   std::int64_t i = 0;
   for (; i + 8 <= length; i += 8) {
-    Floats8 value;
-    load_eight(from + i, value);
-    value = value * inverse;
-    Ints8 code = (value > middle) & 8;
-    code |= (value > __builtin_shuffle(low, high, code | 4)) & 4;
-    code |= (value > __builtin_shuffle(low, high, code | 2)) & 2;
-    code |= (value > __builtin_shuffle(low, high, code | 1)) & 1;
-    const Codes8 codes = __builtin_convertvector(code, Codes8);
-    std::memcpy(to + i, &codes, sizeof(codes));
-  }
-  for (; i < length; ++i)
-    to[i] = static_cast<std::uint8_t>(NormalFloat4::encode(load(from[i]) * inverse, NearestEven{}));
-}
-
-[[gnu::always_inline]] inline void decode_nf4(const std::uint8_t* codes, std::int64_t length, float scale, float* out) {
-  Floats8 low, high;
-  std::memcpy(&low, kNf4.levels, sizeof(low));
-  std::memcpy(&high, kNf4.levels + 8, sizeof(high));
-  std::int64_t i = 0;
-  for (; i + 8 <= length; i += 8) {
-    Codes8 eight;
-    std::memcpy(&eight, codes + i, sizeof(eight));
-    const Floats8 value = __builtin_shuffle(low, high, __builtin_convertvector(eight, Ints8)) * scale;
+    std::uint32_t eight;
+    std::memcpy(&eight, packed + i / 2, sizeof(eight));
+    Floats8 value = __builtin_shuffle(low, high, (eight >> kShifts) & 15u) * scale;
+    if (Format::kAffine) value = value + minimum;
     std::memcpy(out + i, &value, sizeof(value));
   }
-  for (; i < length; ++i) out[i] = NormalFloat4::level(codes[i]) * scale;
+  for (; i < length; ++i) {
+    const std::uint32_t code = static_cast<std::uint32_t>(packed[i / 2]) >> i % 2 * 4 & 15u;
+    out[i] = decode_element<Format>(code, scale, minimum);
+  }
 }
 
+/// Row r: the thresholds of NF4 that decide bit r, by the bits above it.
+struct Nf4Thresholds {
+  alignas(32) float of_bit[3][8];
+
+  constexpr Nf4Thresholds() : of_bit() {
+    for (std::uint32_t bit = 0; bit < 3; ++bit)
+      for (std::uint32_t higher = 0; higher < 8u >> bit; ++higher)
+        of_bit[bit][higher] = NormalFloat4::threshold((2 * higher + 1) << bit);
+  }
+};
+
+/// As NormalFloat4::encode, to nearest: a search from the highest bit down.
+[[gnu::always_inline]] inline void encode_nf4(const float* scaled, std::int64_t count, std::uint8_t* codes) {
+  static constexpr Nf4Thresholds kThresholds;
+  constexpr float kMiddle = NormalFloat4::threshold(8);
+  Floats8 thresholds[3];
+  std::memcpy(&thresholds, kThresholds.of_bit, sizeof(thresholds));
+  std::int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    Floats8 value;
+    std::memcpy(&value, scaled + i, sizeof(value));
+    Ints8 code = -(value > kMiddle);  // true is -1
+    for (int bit = 2; bit >= 0; --bit) code = code + code - (value > __builtin_shuffle(thresholds[bit], code));
+    const Codes8 eight = __builtin_convertvector(code, Codes8);
+    std::memcpy(codes + i, &eight, sizeof(eight));
+  }
+  for (; i < count; ++i) codes[i] = static_cast<std::uint8_t>(NormalFloat4::encode(scaled[i], NearestEven{}));
+}
+
+/// What is not finite counts as zero, by a mask: the compiler does not vectorise a choice below a maximum.
 template <class Value>
 [[gnu::always_inline]] inline std::uint32_t find_largest_finite(const Value* values, std::int64_t count) {
-  std::uint32_t largest = 0;
+  using Magnitude = decltype(magnitude_bits(values[0]));
+  constexpr auto kNotFinite = static_cast<Magnitude>(kInfinity >> (32 - 8 * sizeof(Magnitude)));
+  Magnitude largest = 0;
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::uint32_t magnitude = bits_of(load(values[i])) & kMagnitude;
-    const std::uint32_t finite = magnitude < kInfinity ? magnitude : 0u;
+    const Magnitude magnitude = magnitude_bits(values[i]);
+    const auto finite = static_cast<Magnitude>(magnitude & -Magnitude{magnitude < kNotFinite});
     largest = largest < finite ? finite : largest;
   }
-  return largest;
+  return as_fp32(largest);
 }
 
-template <class Value>
-[[gnu::always_inline]] inline void encode(NumberFormat format, const Value* values, std::int64_t count, int block,
-                                          const BlockScale* scales, RunRounding rounding, std::uint8_t* codes) {
-  with_format(
-      format, [&](auto element) __attribute__((always_inline)) {
-        using Format = decltype(element);
-        for_blocks<std::is_same_v<Format, Fp4E2M1>>(
-            count, block, [&](std::int64_t index, std::int64_t start, auto length) __attribute__((always_inline)) {
-              const BlockScale scale = scales[index];
-              const Value* from = values + start;
-              std::uint8_t* to = codes + start;
-              if (scale.inverse == 0.0f) {  // also where values are not finite: all codes are those of zero
-                for (std::int64_t i = 0; i < length; ++i)
-                  to[i] = static_cast<std::uint8_t>(Format::encode(0.0f, NearestEven{}));
-              } else if (std::is_same_v<Format, NormalFloat4> && rounding.rounding == Rounding::nearest_even) {
-                encode_nf4(from, length, scale.inverse, to);
-              } else if (rounding.rounding == Rounding::nearest_even) {
-                for (std::int64_t i = 0; i < length; ++i)
-                  to[i] = static_cast<std::uint8_t>(encode_scaled<Format>(load(from[i]), scale, NearestEven{}));
-              } else {
-                const std::uint64_t first = rounding.first + static_cast<std::uint64_t>(start);
-                for (std::int64_t i = 0; i < length; ++i) {
-                  const Stochastic round{random_bits(rounding.seed, first + static_cast<std::uint64_t>(i))};
-                  to[i] = static_cast<std::uint8_t>(encode_scaled<Format>(load(from[i]), scale, round));
-                }
-              }
-            });
+/// Known lengths pay for BF16 only: the compiler turns FP32 blocks of sixteen about and works on sixteen at a time.
+template <bool Affine, class Value>
+[[gnu::always_inline]] inline void scale_blocks(const Value* values, std::int64_t count, int block,
+                                                const RunScales& scales, float* scaled) {
+  for_blocks<std::is_same_v<Value, Bf16Bits> && !Affine>(
+      count, block, [&](std::int64_t index, std::int64_t start, auto length) __attribute__((always_inline)) {
+        const auto at = static_cast<std::size_t>(index);
+        const BlockScale scale{0, 0, 0.0f, Affine ? scales.minimum[at] : 0.0f, scales.inverse[at]};
+        const Value* from = values + start;
+        float* to = scaled + start;
+        if (scale.inverse == 0.0f) {  // outside of the loop
+          for (std::int64_t i = 0; i < length; ++i) to[i] = 0.0f;
+        } else {
+          for (std::int64_t i = 0; i < length; ++i) to[i] = scaled_value<Affine>(load(from[i]), scale);
+        }
       });
 }
 
@@ -298,12 +293,12 @@ RECKON_CPU_CLONES void add(const float* values, std::int64_t count, float* sums)
   for (std::int64_t i = 0; i < count; ++i) sums[i] += values[i];
 }
 
-RECKON_CPU_CLONES void ranges_of(const float* values, std::int64_t count, int block, bool affine, BlockRange* ranges) {
+RECKON_CPU_CLONES void ranges_of(const float* values, std::int64_t count, int block, bool affine, RunRanges& ranges) {
   find_ranges(values, count, block, affine, ranges);
 }
 
 RECKON_CPU_CLONES void ranges_of(const Bf16Bits* values, std::int64_t count, int block, bool affine,
-                                 BlockRange* ranges) {
+                                 RunRanges& ranges) {
   find_ranges(values, count, block, affine, ranges);
 }
 
@@ -315,54 +310,96 @@ RECKON_CPU_CLONES std::uint32_t largest_finite(const Bf16Bits* values, std::int6
   return find_largest_finite(values, count);
 }
 
-/// The same steps as block_scale, without branches. Blocks that may need its other steps (not finite, next to zero,
-/// next to the largest number) are left to it.
-RECKON_CPU_CLONES void e4m3_scales_of_fp4(const BlockRange* ranges, std::int64_t blocks, float factor,
-                                          BlockScale* scales) {
+namespace {
+
+template <ScaleType Type>
+[[gnu::always_inline]] inline bool find_scales(const RunRanges& ranges, std::int64_t blocks, float largest_code,
+                                               float factor, RunScales& scales) {
   constexpr std::uint32_t kPlentyOfRoom = (125u + 127u) << 23;  // 2^125
-  std::array<std::uint32_t, kRunBlocks> largest, code;
-  std::array<float, kRunBlocks> needed, scale, inverse;
-  const auto count = static_cast<std::size_t>(blocks);
-  for (std::size_t i = 0; i < count; ++i) largest[i] = ranges[i].largest_magnitude;
-  for (std::size_t i = 0; i < count; ++i) {
-    const float ideal = float_of(largest[i]) / Fp4E2M1::kLargest;
-    needed[i] = ideal / factor;
-    const std::uint32_t nearest = Fp8E4M3::encode(needed[i], NearestEven{});  // saturates
-    const bool too_small = (Fp8E4M3::decode(nearest) < needed[i]) & (nearest < 0x7eu);
-    code[i] = nearest + (too_small ? 1u : 0u);
-    scale[i] = Fp8E4M3::decode(code[i]) * factor;
-    const float reciprocal = 1.0f / scale[i];
-    inverse[i] = bits_of(scale[i]) < kSmallestNormal ? 0.0f : reciprocal;
+  std::uint32_t others = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(blocks); ++i) {
+    const std::uint32_t largest = ranges.largest_magnitude[i];
+    const float needed = float_of(largest) / largest_code / factor;
+    const std::uint32_t bits = scale_at_least(Type, needed);
+    const float scale = decode_finite_scale(Type, bits) * factor, reciprocal = 1.0f / scale;
+    scales.scale_bits[i] = bits;
+    scales.inverse[i] = bits_of(scale) < kSmallestNormal ? 0.0f : reciprocal;
+    others |= largest >= kPlentyOfRoom ? 1u : 0u;
+    others |= needed < power_of_two(-126) ? 1u : 0u;
   }
-  for (std::size_t i = 0; i < count; ++i) {
-    if (largest[i] < kPlentyOfRoom && needed[i] >= power_of_two(-126))
-      scales[i] = {code[i], 0, scale[i], 0.0f, inverse[i]};
-    else scales[i] = block_scale<Fp4E2M1>(ranges[i], ScaleType::e4m3, factor);
+  return others == 0;
+}
+
+}  // namespace
+
+RECKON_CPU_CLONES bool symmetric_scales(const RunRanges& ranges, std::int64_t blocks, ScaleType type,
+                                        float largest_code, float factor, RunScales& scales) {
+  switch (type) {
+    case ScaleType::fp32: return find_scales<ScaleType::fp32>(ranges, blocks, largest_code, factor, scales);
+    case ScaleType::bf16: return find_scales<ScaleType::bf16>(ranges, blocks, largest_code, factor, scales);
+    case ScaleType::e8m0: return find_scales<ScaleType::e8m0>(ranges, blocks, largest_code, factor, scales);
+    case ScaleType::e4m3: return find_scales<ScaleType::e4m3>(ranges, blocks, largest_code, factor, scales);
   }
+  return false;
 }
 
-RECKON_CPU_CLONES void encode_run(NumberFormat format, const float* values, std::int64_t count, int block,
-                                  const BlockScale* scales, RunRounding rounding, std::uint8_t* codes) {
-  encode(format, values, count, block, scales, rounding, codes);
+RECKON_CPU_CLONES void scale_run(const float* values, std::int64_t count, int block, bool affine,
+                                 const RunScales& scales, float* scaled) {
+  if (affine) scale_blocks<true>(values, count, block, scales, scaled);
+  else scale_blocks<false>(values, count, block, scales, scaled);
 }
 
-RECKON_CPU_CLONES void encode_run(NumberFormat format, const Bf16Bits* values, std::int64_t count, int block,
-                                  const BlockScale* scales, RunRounding rounding, std::uint8_t* codes) {
-  encode(format, values, count, block, scales, rounding, codes);
+RECKON_CPU_CLONES void scale_run(const Bf16Bits* values, std::int64_t count, int block, bool affine,
+                                 const RunScales& scales, float* scaled) {
+  if (affine) scale_blocks<true>(values, count, block, scales, scaled);
+  else scale_blocks<false>(values, count, block, scales, scaled);
 }
 
-RECKON_CPU_CLONES void decode_run(NumberFormat format, const std::uint8_t* codes, std::int64_t count, int block,
-                                  const float* scales, const float* minimums, float* out) {
+RECKON_CPU_CLONES void encode_run(NumberFormat format, const float* scaled, std::int64_t count, RunRounding rounding,
+                                  std::uint8_t* codes) {
   with_format(
       format, [&](auto element) __attribute__((always_inline)) {
         using Format = decltype(element);
-        for_blocks<std::is_same_v<Format, Fp4E2M1>>(
-            count, block, [&](std::int64_t index, std::int64_t start, auto length) __attribute__((always_inline)) {
-              const float scale = scales[index], minimum = Format::kAffine ? minimums[index] : 0.0f;
-              if (std::is_same_v<Format, NormalFloat4>) return decode_nf4(codes + start, length, scale, out + start);
-              for (std::int64_t i = 0; i < length; ++i)
-                out[start + i] = decode_element<Format>(codes[start + i], scale, minimum);
-            });
+        if (rounding.rounding == Rounding::stochastic) {
+          for (std::int64_t i = 0; i < count; ++i) {
+            const Stochastic round{random_bits(rounding.seed, rounding.first + static_cast<std::uint64_t>(i))};
+            codes[i] = static_cast<std::uint8_t>(Format::encode(scaled[i], round));
+          }
+        } else if constexpr (std::is_same_v<Format, NormalFloat4>) {
+          encode_nf4(scaled, count, codes);
+        } else {
+          for (std::int64_t i = 0; i < count; ++i)
+            codes[i] = static_cast<std::uint8_t>(Format::encode(scaled[i], NearestEven{}));
+        }
+      });
+}
+
+namespace {
+
+template <class Format>
+[[gnu::always_inline]] inline void decode(const std::byte* packed, std::int64_t count, int block, const float* scales,
+                                          const float* minimums, float* out) {
+  std::array<std::uint8_t, kRun + kCodePadding> codes;
+  if constexpr (Format::kBits != 4) unpack_codes(Format::kBits, packed, count, codes.data());
+  for_blocks<false>(
+      count, block, [&](std::int64_t index, std::int64_t start, auto length) __attribute__((always_inline)) {
+        const float scale = scales[index], minimum = Format::kAffine ? minimums[index] : 0.0f;
+        if constexpr (Format::kBits == 4) {
+          decode_four_bits<Format>(packed + start / 2, length, scale, minimum, out + start);
+        } else {
+          for (std::int64_t i = 0; i < length; ++i)
+            out[start + i] = decode_element<Format>(codes[static_cast<std::size_t>(start + i)], scale, minimum);
+        }
+      });
+}
+
+}  // namespace
+
+RECKON_CPU_CLONES void decode_run(NumberFormat format, const std::byte* packed, std::int64_t count, int block,
+                                  const float* scales, const float* minimums, float* out) {
+  with_format(
+      format, [&](auto element) __attribute__((always_inline)) {
+        decode<decltype(element)>(packed, count, block, scales, minimums, out);
       });
 }
 

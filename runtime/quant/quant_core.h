@@ -153,17 +153,19 @@ struct MiniFloat {
   }
   static constexpr float kLargest = decode_magnitude(LargestCode);
 
-  /// In units of the last place the magnitude is an integer; a carry into the exponent comes out right by itself.
+  /// In units of the last place the magnitude is an integer; a carry into the exponent comes out right by itself. The
+  /// exponent stays where FP32 has it: subnormal values take the smallest normal one's.
   template <class Rounding>
   RECKON_HOST_DEVICE static constexpr std::uint32_t encode(float value, Rounding round) {
+    constexpr std::uint32_t kSmallestNormalBits = static_cast<std::uint32_t>(kSmallestExponent + 127) << 23;
+    constexpr std::uint32_t kUnitsOfOne = static_cast<std::uint32_t>(MantissaBits + 2 * 127) << 23;
     const std::uint32_t bits = bits_of(value);
     const float magnitude = smaller(float_of(bits & kMagnitude), kLargest);
-    const auto binade = static_cast<std::int32_t>(bits_of(magnitude) >> 23) - 127;
-    const std::int32_t exponent = binade < kSmallestExponent ? kSmallestExponent : binade;
-    const std::int32_t units = round(magnitude * power_of_two(MantissaBits - exponent));
-    const std::int32_t code = ((exponent - kSmallestExponent) << MantissaBits) + units;
-    const auto largest = static_cast<std::int32_t>(LargestCode);
-    return static_cast<std::uint32_t>(code > largest ? largest : code) | (bits >> 31) << (kBits - 1);
+    const std::uint32_t binade = bits_of(magnitude) & kInfinity;
+    const std::uint32_t exponent = binade < kSmallestNormalBits ? kSmallestNormalBits : binade;
+    const auto units = static_cast<std::uint32_t>(round(magnitude * float_of(kUnitsOfOne - exponent)));
+    const std::uint32_t code = ((exponent - kSmallestNormalBits) >> (23 - MantissaBits)) + units;
+    return code | (bits >> 31) << (kBits - 1);
   }
   RECKON_HOST_DEVICE static constexpr float decode(std::uint32_t code) {
     const float magnitude = decode_magnitude(code & ((1u << (kBits - 1)) - 1u));
@@ -267,8 +269,8 @@ RECKON_HOST_DEVICE constexpr std::uint32_t nan_scale(ScaleType type) {
   return 0;
 }
 
-RECKON_HOST_DEVICE constexpr float decode_scale(ScaleType type, std::uint32_t bits) {
-  if (bits == nan_scale(type)) return float_of(kNaN);
+/// Of a scale that is a number.
+RECKON_HOST_DEVICE constexpr float decode_finite_scale(ScaleType type, std::uint32_t bits) {
   switch (type) {
     case ScaleType::fp32: return float_of(bits);
     case ScaleType::bf16: return float_of(bits << 16);
@@ -276,6 +278,10 @@ RECKON_HOST_DEVICE constexpr float decode_scale(ScaleType type, std::uint32_t bi
     case ScaleType::e4m3: return Fp8E4M3::decode(bits);
   }
   return 0;
+}
+
+RECKON_HOST_DEVICE constexpr float decode_scale(ScaleType type, std::uint32_t bits) {
+  return bits == nan_scale(type) ? float_of(kNaN) : decode_finite_scale(type, bits);
 }
 
 /// The smallest scale of that type that is at least `value` (positive, finite, normal), or the largest there is.
@@ -287,7 +293,8 @@ RECKON_HOST_DEVICE constexpr std::uint32_t scale_at_least(ScaleType type, float 
     case ScaleType::e8m0: return bits > 0x7f000000u ? 0xfeu : (bits + 0x7fffffu) >> 23;
     case ScaleType::e4m3: {
       const std::uint32_t nearest = Fp8E4M3::encode(value, NearestEven{});
-      return Fp8E4M3::decode(nearest) < value && nearest < 0x7eu ? nearest + 1 : nearest;
+      const bool too_small = (Fp8E4M3::decode(nearest) < value) & (nearest < 0x7eu);  // without a branch
+      return nearest + (too_small ? 1u : 0u);
     }
   }
   return 0;
@@ -368,17 +375,16 @@ RECKON_HOST_DEVICE constexpr float tensor_scale_of(float largest_magnitude) {
   return bits_of(scale) < kSmallestNormal ? 1.0f : scale;
 }
 
-/// Code of a value in a block whose scale is not zero.
-template <class Format, class Rounding>
-RECKON_HOST_DEVICE constexpr std::uint32_t encode_scaled(float value, const BlockScale& block, Rounding round) {
-  if constexpr (Format::kAffine) return Format::encode((value - block.minimum) * block.inverse, round);
-  return Format::encode(value * block.inverse, round);
+/// A value over its block's scale, above the minimum: what its code stands for. Zero where there is no scale.
+template <bool Affine>
+RECKON_HOST_DEVICE constexpr float scaled_value(float value, const BlockScale& block) {
+  if (block.inverse == 0.0f) return 0.0f;
+  return (Affine ? value - block.minimum : value) * block.inverse;
 }
 
 template <class Format, class Rounding>
 RECKON_HOST_DEVICE constexpr std::uint32_t encode_element(float value, const BlockScale& block, Rounding round) {
-  if (block.inverse == 0.0f) return Format::encode(0.0f, NearestEven{});
-  return encode_scaled<Format>(value, block, round);
+  return Format::encode(scaled_value<Format::kAffine>(value, block), round);
 }
 
 template <class Format>

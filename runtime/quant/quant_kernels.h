@@ -129,7 +129,7 @@ RECKON_HOST_DEVICE void lane_encode(const KernelTensor<Value>& tensor, std::int6
     for (std::int64_t i = part.first; i < part.last; ++i) {
       const float value = load_value(tensor.values[i]);
       const auto index = tensor.first_index + static_cast<std::uint64_t>(i);
-      const std::uint32_t code = tensor.stochastic && scale.inverse != 0.0f
+      const std::uint32_t code = tensor.stochastic
                                      ? encode_element<Format>(value, scale, Stochastic{random_bits(tensor.seed, index)})
                                      : encode_element<Format>(value, scale, NearestEven{});
       bits |= static_cast<std::uint64_t>(code) << (i - part.first) * Format::kBits;

@@ -1,4 +1,4 @@
-// A run of blocks at a time: ranges give scales, scales the codes, and the codes are packed.
+// A run of blocks at a time: ranges give scales, values over their scales the codes, and the codes are packed.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -11,11 +11,8 @@
 namespace reckon {
 namespace {
 
-using quant::BlockRange;
-using quant::BlockScale;
 using quant::ScaleType;
 
-using Codes = std::array<std::uint8_t, kRun + kCodePadding>;
 using Floats = std::array<float, kRun>;
 
 /// Calls `action` with an object of the integer type that holds a scale's bits, little-endian.
@@ -28,12 +25,11 @@ void with_scale_bits(ScaleType type, Action action) {
   }
 }
 
-/// Entries [first, first + count) of a table of scales; `bits_at(i)` gives entry first + i.
-template <class BitsAt>
-void store_scales(std::byte* table, ScaleType type, std::int64_t first, std::int64_t count, BitsAt bits_at) {
+/// Entries [first, first + count) of a table of scales.
+void store_scales(std::byte* table, ScaleType type, std::int64_t first, std::int64_t count, const std::uint32_t* bits) {
   with_scale_bits(type, [&](auto word) {
     for (std::int64_t i = 0; i < count; ++i) {
-      word = static_cast<decltype(word)>(bits_at(static_cast<std::size_t>(i)));
+      word = static_cast<decltype(word)>(bits[i]);
       std::memcpy(table + (first + i) * static_cast<std::int64_t>(sizeof(word)), &word, sizeof(word));
     }
   });
@@ -64,15 +60,17 @@ void load_scales(const std::byte* table, ScaleType type, std::int64_t first, std
   });
 }
 
-void scales_of(const BlockRange* ranges, std::int64_t blocks, Storage storage, float factor, BlockScale* scales) {
+void scales_of(const RunRanges& ranges, std::int64_t blocks, Storage storage, float factor, RunScales& scales) {
+  const auto count = static_cast<std::size_t>(blocks);
+  const ScaleType type = quant::scale_type(storage.scale);
   if (storage.format == NumberFormat::mxfp4) {
-    for (std::int64_t i = 0; i < blocks; ++i) scales[i] = quant::microscaling_block_scale(ranges[i]);
+    for (std::size_t i = 0; i < count; ++i) scales.set(i, quant::microscaling_block_scale(ranges.of(i)));
     return;
   }
-  if (storage.format == NumberFormat::nvfp4) return e4m3_scales_of_fp4(ranges, blocks, factor, scales);
   quant::with_format(storage.format, [&](auto format) {
-    for (std::int64_t i = 0; i < blocks; ++i)
-      scales[i] = quant::block_scale<decltype(format)>(ranges[i], quant::scale_type(storage.scale), factor);
+    using Format = decltype(format);
+    if (!Format::kAffine && symmetric_scales(ranges, blocks, type, Format::kLargest, factor, scales)) return;
+    for (std::size_t i = 0; i < count; ++i) scales.set(i, quant::block_scale<Format>(ranges.of(i), type, factor));
   });
 }
 
@@ -148,22 +146,21 @@ void quantize_tensor(const Source& source, Storage requested, const QuantizeOpti
   const int bits = payload_bits(storage.format);
   const bool affine = is_affine(storage.format);
   const float factor = tensor_scale(source, storage, out.data() + layout.tensor_scale);
-  Codes codes;
+  std::array<std::uint8_t, kRun> codes;
+  Floats scaled;
   std::array<Value, kRun> together;
-  std::array<BlockRange, kRunBlocks> ranges;
-  std::array<BlockScale, kRunBlocks> scales;
+  RunRanges ranges;
+  RunScales scales;
   for_runs(layout, storage, elements, [&](const Run& run) {
     const Value* from = source.run(run.start, run.count, together.data());
-    ranges_of(from, run.count, storage.block, affine, ranges.data());
-    scales_of(ranges.data(), run.blocks, storage, factor, scales.data());
-    store_scales(out.data() + layout.scales, type, run.first_block, run.blocks,
-                 [&](std::size_t i) { return scales[i].scale_bits; });
+    ranges_of(from, run.count, storage.block, affine, ranges);
+    scales_of(ranges, run.blocks, storage, factor, scales);
+    store_scales(out.data() + layout.scales, type, run.first_block, run.blocks, scales.scale_bits.data());
     if (affine)
-      store_scales(out.data() + layout.minimums, type, run.first_block, run.blocks,
-                   [&](std::size_t i) { return scales[i].minimum_bits; });
+      store_scales(out.data() + layout.minimums, type, run.first_block, run.blocks, scales.minimum_bits.data());
     const auto first = static_cast<std::uint64_t>(options.first_index + run.start);
-    encode_run(storage.format, from, run.count, storage.block, scales.data(), {options.rounding, options.seed, first},
-               codes.data());
+    scale_run(from, run.count, storage.block, affine, scales, scaled.data());
+    encode_run(storage.format, scaled.data(), run.count, {options.rounding, options.seed, first}, codes.data());
     pack_codes(bits, codes.data(), run.count, out.data() + layout.codes + run.start * bits / 8);
   });
 }
@@ -181,15 +178,14 @@ void dequantize_tensor(std::span<const std::byte> bytes, Storage requested, std:
   float factor = 1.0f;
   if (storage.format == NumberFormat::nvfp4 && elements > 0)
     std::memcpy(&factor, bytes.data() + layout.tensor_scale, sizeof(factor));
-  Codes codes;
   Floats buffer;
   std::array<float, kRunBlocks> scales, minimums;
   for_runs(layout, storage, elements, [&](const Run& run) {
     load_scales(bytes.data() + layout.scales, type, run.first_block, run.blocks, factor, scales.data());
     if (affine) load_scales(bytes.data() + layout.minimums, type, run.first_block, run.blocks, 1.0f, minimums.data());
-    unpack_codes(bits, bytes.data() + layout.codes + run.start * bits / 8, run.count, codes.data());
     float* decoded = target != nullptr ? target + run.start : buffer.data();
-    decode_run(storage.format, codes.data(), run.count, storage.block, scales.data(), minimums.data(), decoded);
+    decode_run(storage.format, bytes.data() + layout.codes + run.start * bits / 8, run.count, storage.block,
+               scales.data(), minimums.data(), decoded);
     consume(decoded, run.start, run.count);
   });
 }

@@ -107,7 +107,7 @@ Bytes_ scalar_reference(const std::vector<float>& values, Storage requested, con
         const float value = values[static_cast<std::size_t>(i)];
         const quant::Stochastic random{
             quant::random_bits(options.seed, static_cast<std::uint64_t>(options.first_index + i))};
-        const bool nearest = options.rounding == Rounding::nearest_even || scale.inverse == 0.0f;
+        const bool nearest = options.rounding == Rounding::nearest_even;
         const std::uint32_t code = nearest ? quant::encode_element<Format>(value, scale, quant::NearestEven{})
                                            : quant::encode_element<Format>(value, scale, random);
         put_bits(bytes.data() + layout.codes, i, Format::kBits, code);
@@ -174,7 +174,7 @@ TEST(QuantCore, ScalesAreTheSmallestOfTheirTypeThatReachTheValue) {
 // --- whole tensors ------------------------------------------------------------------------------------------------
 
 TEST(Quantize, EqualsTheScalarReferenceToTheBit) {
-  for (const int block : {16, 128, 2048})
+  for (const int block : {16, 24, 32, 128, 2048})
     for (const Storage& storage : all_storages(block))
       for (const std::int64_t count : {1, 7, 16, 129, 4099})
         for (const Rounding rounding : {Rounding::nearest_even, Rounding::stochastic}) {
@@ -183,6 +183,68 @@ TEST(Quantize, EqualsTheScalarReferenceToTheBit) {
           EXPECT_TRUE(quantized(values, storage, options) == scalar_reference(values, storage, options))
               << text_of(storage) << " count " << count << " rounding " << static_cast<int>(rounding);
         }
+}
+
+/// Scale 1 and every border between two codes with the numbers next to it, so that loops that look codes up decide as
+/// the core does; lengths that leave each tail.
+TEST(Quantize, DecidesEveryBorderOfFourBitFormatsAsTheScalarReference) {
+  for (const NumberFormat format :
+       {NumberFormat::int4, NumberFormat::fp4_e2m1, NumberFormat::nf4, NumberFormat::mxfp4}) {
+    std::vector<double> levels = reference_values(format);
+    std::erase_if(levels, [](double level) { return std::isnan(level); });
+    std::ranges::sort(levels);
+    std::vector<float> values;
+    for (std::size_t i = 0; i + 1 < levels.size(); ++i) {
+      const auto middle = static_cast<float>((levels[i] + levels[i + 1]) / 2);
+      float value = middle;
+      for (int step = 0; step < 6; ++step) value = std::nextafter(value, -kInfinite);
+      for (int step = 0; step < 12; ++step, value = std::nextafter(value, kInfinite)) {
+        if (values.size() % 16 == 0) values.push_back(static_cast<float>(reference_largest(format)));
+        values.push_back(value);
+      }
+    }
+    for (std::size_t cut = 0; cut < 16; ++cut, values.pop_back()) {
+      const Storage storage{format, 16, ScaleFormat::fp32};
+      EXPECT_TRUE(quantized(values, storage) == scalar_reference(values, storage, {})) << name_of(format) << cut;
+    }
+  }
+}
+
+/// Every code at every place of a block and a tail, against decode_element.
+TEST(Dequantize, EveryCodeAtEveryPlaceIsTheCoresValue) {
+  for (const NumberFormat format : block_formats())
+    quant::with_format(format, [&](auto core) {
+      using Format = decltype(core);
+      const Storage storage = with_fixed_blocks({format, 24, ScaleFormat::fp32});
+      for (std::int64_t count = 1; count <= 70; ++count)
+        for (std::uint32_t first = 0; first < 1u << Format::kBits; first += 1u << (Format::kBits - 2)) {
+          const QuantizedLayout layout = quantized_layout(storage, count);
+          Bytes_ bytes(static_cast<std::size_t>(layout.bytes));
+          if (format == NumberFormat::nvfp4) put_little_endian(bytes.data(), quant::bits_of(1.5f), 4);
+          const float factor = format == NumberFormat::nvfp4 ? 1.5f : 1.0f;
+          const auto type = quant::scale_type(storage.scale);
+          const std::uint32_t scale_bits = quant::scale_at_least(type, 0.7f);
+          const std::uint32_t minimum_bits = quant::minimum_at_most(type, -0.3f);
+          for (std::int64_t block = 0; block < layout.blocks; ++block) {
+            const int width = quant::scale_bytes(type);
+            put_little_endian(bytes.data() + layout.scales + block * width, scale_bits, width);
+            if (Format::kAffine) put_little_endian(bytes.data() + layout.minimums + block * width, minimum_bits, width);
+          }
+          const auto code_of = [&](std::int64_t i) {
+            return (first + static_cast<std::uint32_t>(i)) & ((1u << Format::kBits) - 1u);
+          };
+          for (std::int64_t i = 0; i < count; ++i) put_bits(bytes.data() + layout.codes, i, Format::kBits, code_of(i));
+          std::vector<float> decoded(static_cast<std::size_t>(count));
+          dequantize(bytes, storage, decoded);
+          const float scale = quant::decode_scale(type, scale_bits) * factor;
+          const float minimum = Format::kAffine ? quant::decode_scale(type, minimum_bits) : 0.0f;
+          for (std::int64_t i = 0; i < count; ++i) {
+            const float expected = quant::decode_element<Format>(code_of(i), scale, minimum);
+            ASSERT_EQ(quant::bits_of(decoded[static_cast<std::size_t>(i)]), quant::bits_of(expected))
+                << name_of(format) << " element " << i << " of " << count;
+          }
+        }
+    });
 }
 
 TEST(Quantize, Bf16InputGivesTheBytesOfTheSameNumbersInFp32) {
