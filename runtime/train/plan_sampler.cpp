@@ -12,6 +12,12 @@ bool computes(const std::string& component) {
   return component == "optimizer" || component.starts_with("forward.") || component.starts_with("backward.");
 }
 
+/// What the ops of a rank cost a step beyond their own seconds: ranks that compute alike still wait for whoever is
+/// late.
+bool goes_with_computing(const std::string& component) {
+  return component == "waiting" || component == "other";
+}
+
 }  // namespace
 
 PlanSampler::PlanSampler(const Plan& plan, Communicator& group)
@@ -26,9 +32,8 @@ void PlanSampler::sample() {
     const std::vector<std::string>& names = trainer_.timer().names();
     double sum = 0;
     for (std::size_t i = 0; i < times.exposed.size(); ++i) {
-      if (!computes(names[i])) continue;
-      series_[names[i]].add(times.exposed[i]);
-      sum += times.exposed[i];
+      if (computes(names[i])) series_[names[i]].add(times.exposed[i]);
+      if (computes(names[i]) || goes_with_computing(names[i])) sum += times.exposed[i];
     }
     together_.add(sum);
   }
@@ -39,15 +44,26 @@ void PlanSampler::drop_last() {
   together_.drop(kStepsARound);
 }
 
-double PlanSampler::seconds_of(const std::string& component) const {
-  const auto found = series_.find(component);
-  return found == series_.end() ? 0.0 : found->second.result();
+/// Of the slowest rank in each: ranks of a ring have unequal shares of attention, of which the op list has the largest.
+std::map<std::string, double> PlanSampler::medians() const {
+  std::vector<double> values;
+  for (const auto& [name, series] : series_) values.push_back(series.result());
+  group_.all_reduce(view(values), Reduction::maximum).wait();
+  std::map<std::string, double> medians;
+  for (auto value = values.begin(); const auto& [name, series] : series_) medians[name] = *value++;
+  return medians;
 }
 
 SampledPlan PlanSampler::result() const {
-  double medians = 0;
-  for (const auto& [name, series] : series_) medians += series.result();
-  const double share = together_.result() / medians;
+  const std::map<std::string, double> components = medians();
+  const auto seconds_of = [&](const std::string& component) {
+    const auto found = components.find(component);
+    return found == components.end() ? 0.0 : found->second;
+  };
+  double together[] = {together_.result()}, sum = 0;
+  group_.all_reduce(view(together), Reduction::maximum).wait();
+  for (const auto& [name, seconds] : components) sum += seconds;
+  const double share = together[0] / sum;
   const double a_batch = share / static_cast<double>(plan_.micro_batches());
   SampledPlan sampled{
       plan_,
@@ -60,11 +76,8 @@ SampledPlan PlanSampler::result() const {
     const double scale = a_batch / static_cast<double>(times_a_step);
     for (const Op& op : section_ops(plan_, section, work).ops) {
       const std::string name(op.name);
-      double seconds[] = {scale * seconds_of("forward." + name), scale * seconds_of("backward." + name)};
-      // Ranks of a ring have unequal shares of attention, of which the op list has the largest.
-      if (op.kind == OpKind::attention) group_.all_reduce(view(seconds), Reduction::maximum).wait();
-      sampled.ops.push_back(
-          {name, measured_shape(op, group_.size()), Seconds(seconds[0]), Seconds(seconds[1]), plan_.precision.compute});
+      sampled.ops.push_back({name, measured_shape(op, group_.size()), Seconds(scale * seconds_of("forward." + name)),
+                             Seconds(scale * seconds_of("backward." + name)), plan_.precision.compute});
     }
   }
   return sampled;

@@ -20,12 +20,13 @@ class PlanSampler : public Sampler {
   void drop_last() override;
   double relative_error() const override { return together_.relative_error(); }
 
-  /// Medians over all steps, each op with the share that makes all of them together take the median of what they took
-  /// together: what is predicted is a typical step, and single ops are disturbed in turns.
+  /// Medians over all steps, each op with the share that makes all of them together take the median of what a step
+  /// spends computing and waiting for ranks that are late: what is predicted is a typical step, single ops are
+  /// disturbed in turns, and ranks wait for each other's disturbances.
   SampledPlan result() const;
 
  private:
-  double seconds_of(const std::string& component) const;
+  std::map<std::string, double> medians() const;
 
   Plan plan_;
   Communicator& group_;
@@ -33,7 +34,7 @@ class PlanSampler : public Sampler {
   RankTrainer trainer_;
   std::int64_t step_ = 0;
   std::map<std::string, SampleSeries> series_;  // computing components
-  SampleSeries together_;                       // their sum
+  SampleSeries together_;                       // their sum, with waiting
 };
 
 }  // namespace reckon
