@@ -19,6 +19,7 @@
 #include "cli/processor_name.h"
 #include "cli/rank_end.h"
 #include "cli/rank_program.h"
+#include "cost_model/state_cost.h"
 #include "plan/layer_ops.h"
 #include "plan/step_documents.h"
 #include "plan/storage_passes.h"
@@ -146,6 +147,7 @@ std::string shapes_of(const Plan& plan) {
   add(fmt::format("{} {} {} {}", name_of(plan.precision.compute), plan.world_size(), plan.documents.source,
                   static_cast<int>(plan.documents.attention)));
   for (const NumberFormat format : storage_use(plan).formats) add(name_of(format));
+  add(narrow_update(plan));
   return fmt::format("{:016x}", hash);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "cost_model/gemm_cost.h"
@@ -82,19 +83,38 @@ class Fitter {
     return fitted("op bound by memory", std::move(rows), TimeConstants{}.memory_bound);
   }
 
+  /// Over updates that are priced by bytes.
   OpFit optimizer() {
     std::vector<FitSample> rows;
-    for (const SampledPlan& sampled : samples_.plans) {
-      Plan plan = sampled.plan;
-      plan.hardware = hardware_;
-      plan.hardware.time.optimizer = kBytesAlone;
-      const WeightElements weights = stage_weights(section_weights(plan), stage_sections(plan, 0));
-      rows.push_back({{0.0, optimizer_time(plan, weights).value, 1.0}, sampled.optimizer.value});
-    }
+    for (const SampledPlan& sampled : samples_.plans)
+      if (narrow_update(sampled.plan).empty())
+        rows.push_back({{0.0, update_bytes_alone(sampled.plan).value, 1.0}, sampled.optimizer.value});
     return fitted("optimizer", std::move(rows), TimeConstants{}.optimizer);
   }
 
+  /// The others, by kind; of plans with the same kind the first.
+  std::vector<OpSample> narrow_updates() const {
+    std::map<std::string, OpSample> kinds;
+    for (const SampledPlan& sampled : samples_.plans) {
+      if (narrow_update(sampled.plan).empty()) continue;
+      Plan plan = sampled.plan;
+      plan.hardware = hardware_;
+      const double bytes = update_bytes_alone(plan).value * hardware_.device.memory_bandwidth.value;
+      const OpSample sample = update_sample(plan, sampled.optimizer, bytes);
+      kinds.emplace(fmt::format("{} {}", sample.shape, name_of(sample.format)), sample);
+    }
+    std::vector<OpSample> samples;
+    for (const auto& [kind, sample] : kinds) samples.push_back(sample);
+    return samples;
+  }
+
  private:
+  Seconds update_bytes_alone(Plan plan) const {
+    plan.hardware = hardware_;
+    plan.hardware.time.optimizer = kBytesAlone;
+    return optimizer_time(plan, stage_weights(section_weights(plan), stage_sections(plan, 0)));
+  }
+
   /// Terms in the order FLOPs, bytes, constant. Without samples the assumed fit stays.
   OpFit fitted(const std::string& kind, std::vector<FitSample> rows, const OpFit& assumed) {
     if (rows.empty()) return assumed;
@@ -174,6 +194,7 @@ std::vector<FitQuality> fit_hardware(const CalibrationSamples& samples, Hardware
     time.op_samples.insert(time.op_samples.end(), sampled.ops.begin(), sampled.ops.end());
   for (const SampledPlan& sampled : samples.plans)
     for (OpSample& sample : storage_samples(sampled)) time.op_samples.push_back(std::move(sample));
+  for (const OpSample& sample : fitter.narrow_updates()) time.op_samples.push_back(sample);
   for (const AttentionSample& sample : samples.attention) replace_or_add(sample, time.op_samples);
   for (const CollectiveSamples& one : samples.collectives) time.collectives.push_back(fit_collective(one, qualities));
   return qualities;

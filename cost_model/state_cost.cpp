@@ -1,7 +1,10 @@
 #include "cost_model/state_cost.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "plan/core_sharing.h"
 #include "plan/layer_ops.h"
 #include "plan/parameter_layout.h"
 #include "plan/reduction_buffers.h"
@@ -9,6 +12,8 @@
 namespace reckon {
 
 namespace {
+
+constexpr double kSampledBytes = 1 << 20;  // that an update's sample is for
 
 double bytes_per_element(NumberFormat format, int block, ScaleFormat scale) {
   constexpr std::int64_t kSample = 1 << 16;
@@ -33,7 +38,30 @@ Seconds exchange_passes(const Plan& plan, double elements, double between_nodes)
   return memory_bound_cost(hardware, hardware.time.memory_bound, 12.0 * (elements + between_nodes)).seconds;
 }
 
+/// That of all updates, or of this kind where it was measured.
+OpFit update_fit(const Plan& plan) {
+  const HardwareSpec& hardware = plan.hardware;
+  const std::string kind = hardware.time.op_samples.empty() ? std::string() : narrow_update(plan);
+  if (kind.empty()) return hardware.time.optimizer;
+  const std::string shape = beside_others(kind, ranks_at_once(plan));
+  for (const OpSample& sample : hardware.time.op_samples)
+    if (sample.op == "optimizer" && sample.shape == shape && sample.format == plan.precision.compute)
+      return {0.0, sample.forward.value * hardware.device.memory_bandwidth.value / kSampledBytes, Seconds(0.0),
+              hardware.time.optimizer.relative_error, Provenance::calibrated};
+  return hardware.time.optimizer;
+}
+
 }  // namespace
+
+std::string narrow_update(const Plan& plan) {
+  if (!is_block_scaled(plan.optimizer.states) && !is_block_scaled(plan.gradients.stored)) return {};
+  return fmt::format("{} moments, {} gradients", name_of(plan.optimizer.states), name_of(plan.gradients.stored));
+}
+
+OpSample update_sample(const Plan& plan, Seconds seconds, double bytes) {
+  return {"optimizer", beside_others(narrow_update(plan), ranks_at_once(plan)), seconds * (kSampledBytes / bytes),
+          Seconds(0.0), plan.precision.compute};
+}
 
 Seconds calls_time(const Plan& plan, const GroupLayouts& layouts, const std::vector<CollectiveCall>& calls) {
   Seconds sum(0.0);
@@ -55,7 +83,6 @@ Seconds gradient_reduce_time(const Plan& plan, const GroupLayouts& layouts, Weig
 }
 
 Seconds optimizer_time(const Plan& plan, WeightElements weights) {
-  const HardwareSpec& hardware = plan.hardware;
   const double updated = static_cast<double>(weights.shared) / static_cast<double>(zero_shards(plan.parallel)) +
                          static_cast<double>(weights.experts) / static_cast<double>(expert_zero_shards(plan.parallel));
   const double gradient = bytes_per_element(plan.gradients.stored, plan.activations.block, plan.activations.scale);
@@ -68,7 +95,7 @@ Seconds optimizer_time(const Plan& plan, WeightElements weights) {
   const double clip = plan.optimizer.clip_gradient_norm > 0.0 ? gradient : 0.0;
   const double update = gradient + 2.0 * (master + state) + (master == 0.0 ? 2.0 : 1.0) * weight_width(plan);
   const double clear = gradient * static_cast<double>(weights.total());
-  return memory_bound_cost(hardware, hardware.time.optimizer, updated * (clip + update) + clear).seconds;
+  return memory_bound_cost(plan.hardware, update_fit(plan), updated * (clip + update) + clear).seconds;
 }
 
 }  // namespace reckon

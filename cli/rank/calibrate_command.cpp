@@ -11,6 +11,7 @@
 #include "cli/find_configs.h"
 #include "cli/processor_name.h"
 #include "cost_model/fit_hardware.h"
+#include "cost_model/state_cost.h"
 #include "plan/core_sharing.h"
 #include "plan/errors.h"
 #include "plan/load_plan.h"
@@ -71,6 +72,7 @@ std::string sampled_shapes(const Plan& plan, std::int64_t ranks) {
   for (const Section section : {Section::embedding, Section::dense_layer, Section::head})
     for (const Op& op : section_ops(plan, section, work).ops) key += "; " + measured_shape(op, ranks);
   for (const NumberFormat format : storage_use(plan).formats) key += fmt::format("; stored {}", name_of(format));
+  key += "; " + narrow_update(plan);
   return key;
 }
 

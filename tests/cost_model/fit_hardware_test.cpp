@@ -6,8 +6,10 @@
 
 #include "cost_model/collective_cost.h"
 #include "cost_model/gemm_cost.h"
+#include "cost_model/state_cost.h"
 #include "cost_model/storage_rates.h"
 #include "plan/core_sharing.h"
+#include "plan/stage_sections.h"
 #include "plan/step_documents.h"
 
 namespace reckon {
@@ -126,6 +128,22 @@ TEST(FitHardware, StorageIsMeasuredByFormatForBytesReadAndWritten) {
   plan.hardware.time.global_factor = 1.0;
   EXPECT_TRUE(storage_rates(plan).measured.empty());
   EXPECT_NEAR(storage_rates(plan).unmeasured.quantize.value, 2.0 / 1e10, 1e-15);
+}
+
+TEST(FitHardware, AnUpdateOfBlockScaledMomentsHasASampleOfItsOwn) {
+  CalibrationSamples measured = samples();
+  SampledPlan narrow = sampled(256);
+  narrow.plan.optimizer.states = NumberFormat::int8;
+  narrow.optimizer = Seconds(0.7);
+  measured.plans.push_back(narrow);
+  Plan plan = narrow.plan, plain = small_plan(256);
+  fit_hardware(measured, plan.hardware);
+  plain.hardware = plan.hardware;
+  const auto update = [](const Plan& of) {
+    return optimizer_time(of, stage_weights(section_weights(of), stage_sections(of, 0))).value;
+  };
+  EXPECT_NEAR(update(plan), 0.7, 1e-9);
+  EXPECT_NEAR(update(plain), 0.1, 1e-6);  // as every plain sample: the narrow one is not fitted with them
 }
 
 TEST(FitHardware, ACollectiveIsFittedForItsGroups) {
