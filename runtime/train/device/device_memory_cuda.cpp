@@ -2,8 +2,10 @@
 
 #include <c10/cuda/CUDACachingAllocator.h>
 
+#include <exception>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "runtime/train/memory_account.h"
 
@@ -11,6 +13,8 @@ namespace reckon {
 namespace {
 
 using c10::cuda::CUDACachingAllocator::TraceEntry;
+
+thread_local std::exception_ptr broken_limit;  // of this thread's account
 
 struct Block {
   MemoryAccount* account;
@@ -26,8 +30,12 @@ class DeviceBlocks {
     const Place place{entry.device_, entry.addr_};
     if (entry.action_ == TraceEntry::ALLOC) {
       const Block block{&AccountScope::current(), static_cast<std::int64_t>(entry.size_), CategoryScope::current()};
-      block.account->book(block.category, block.bytes);
-      blocks_[place] = block;
+      try {
+        block.account->book(block.category, block.bytes);
+        blocks_[place] = block;
+      } catch (...) {
+        broken_limit = std::current_exception();
+      }
     } else if (entry.action_ == TraceEntry::FREE_REQUESTED) {
       const auto found = blocks_.find(place);
       if (found == blocks_.end()) return;  // from before the count
@@ -64,6 +72,10 @@ void count_device_memory() {
     return true;
   }();
   static_cast<void>(counts);
+}
+
+void throw_broken_limit() {
+  if (broken_limit) std::rethrow_exception(std::exchange(broken_limit, nullptr));
 }
 
 void recategorize_device_block(int device, const void* address, MemoryCategory category) {

@@ -8,8 +8,11 @@
 
 namespace reckon {
 
-/// Watches the allocator from now on, once for the process. A limit of the account ends the allocation that breaks it.
+/// Watches the allocator from now on, once for the process.
 void count_device_memory();
+
+/// Throws what this thread's last allocation broke, a limit: nothing may be thrown while the allocator is at work.
+void throw_broken_limit();
 
 /// Books the block at `address` of a device under another category; nothing for an address that is no block's.
 void recategorize_device_block(int device, const void* address, MemoryCategory category);
