@@ -4,7 +4,8 @@
 # measured. (With one replica ZeRO-1 has nobody to share states with, so it is Megatron-LM again.)
 #
 #   agoq_table.sh [STEPS] [key=value ...]     agoq_table.sh 5 hardware=local train.warmup=2    (calibrates this machine first);
-# for a processor with BF16 products add precision.compute=bf16 memory.limit='16.2 MiB'.
+# for a processor with BF16 products add precision.compute=bf16 memory.limit='15.2 MiB' to that: two-cores.yaml describes one
+# without, whose products take FP32 copies, so that its BF16 plans are predicted to need up to 8 % more than such a processor uses.
 set -eu
 cd "$(dirname "${BASH_SOURCE[0]}")"
 steps=${1:-1}

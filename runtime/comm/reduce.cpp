@@ -57,12 +57,4 @@ void reduce_in_rank_order(std::span<const void* const> sources, ElementType type
   if (!reduced) throw std::logic_error("raw bytes cannot be reduced");
 }
 
-float bf16_to_float(std::uint16_t bits) {
-  return reduction::Bf16::load(bits);
-}
-
-std::uint16_t float_to_bf16(float value) {
-  return reduction::Bf16::store(value);
-}
-
 }  // namespace reckon

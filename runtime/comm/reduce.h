@@ -17,8 +17,4 @@ bool can_reduce(ElementType type);
 void reduce_in_rank_order(std::span<const void* const> sources, ElementType type, Reduction reduction,
                           std::int64_t count, void* result);
 
-/// FP32 <-> BF16; NaN stays a (quiet) NaN.
-float bf16_to_float(std::uint16_t bits);
-std::uint16_t float_to_bf16(float value);
-
 }  // namespace reckon

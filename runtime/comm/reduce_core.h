@@ -7,6 +7,7 @@
 #include <span>
 
 #include "runtime/comm/operation.h"
+#include "runtime/device/bfloat16.h"
 #include "runtime/device/host_device.h"
 #include "runtime/device/thread_place.h"
 
@@ -37,15 +38,8 @@ struct Plain {  // stored as it is accumulated
 struct Bf16 {
   using Stored = std::uint16_t;
   using Accumulated = float;
-  RECKON_HOST_DEVICE static constexpr float load(std::uint16_t bits) {
-    return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16);
-  }
-  RECKON_HOST_DEVICE static constexpr std::uint16_t store(float value) {
-    const auto bits = __builtin_bit_cast(std::uint32_t, value);
-    const std::uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-    const std::uint32_t quiet_nan = (bits >> 16) | 0x40u;
-    return static_cast<std::uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? quiet_nan : rounded);
-  }
+  RECKON_HOST_DEVICE static constexpr float load(std::uint16_t bits) { return float_of_bf16(bits); }
+  RECKON_HOST_DEVICE static constexpr std::uint16_t store(float value) { return bf16_of(value); }
 };
 
 /// The ranks' contributions as they lie on a device: the own one where the caller has it, the others side by side.

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 
+#include "runtime/device/bfloat16.h"
 #include "runtime/device/host_device.h"
 
 namespace reckon::quant {
@@ -50,16 +51,6 @@ RECKON_HOST_DEVICE constexpr float choose(bool first, float a, float b) {
 }
 RECKON_HOST_DEVICE constexpr float larger(float a, float b) {
   return a < b ? b : a;
-}
-
-RECKON_HOST_DEVICE constexpr float float_of_bf16(std::uint16_t bits) {
-  return float_of(static_cast<std::uint32_t>(bits) << 16);
-}
-/// To nearest even; NaN stays NaN.
-RECKON_HOST_DEVICE constexpr std::uint16_t bf16_of(float value) {
-  const std::uint32_t bits = bits_of(value);
-  const std::uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-  return static_cast<std::uint16_t>((bits & kMagnitude) > kInfinity ? (bits >> 16 | 0x40u) : rounded);
 }
 
 // --- rounding -----------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "runtime/comm/reduce.h"
+#include "runtime/device/bfloat16.h"
 
 namespace reckon {
 namespace {
@@ -54,7 +55,7 @@ struct Numbers {
     switch (type) {
       case ElementType::fp64: at<double>(i) = static_cast<double>(value); break;
       case ElementType::fp32: at<float>(i) = static_cast<float>(value); break;
-      case ElementType::bf16: at<std::uint16_t>(i) = float_to_bf16(static_cast<float>(value)); break;
+      case ElementType::bf16: at<std::uint16_t>(i) = bf16_of(static_cast<float>(value)); break;
       case ElementType::int64: at<std::int64_t>(i) = value; break;
       case ElementType::int32: at<std::int32_t>(i) = static_cast<std::int32_t>(value); break;
       case ElementType::uint8: at<std::uint8_t>(i) = static_cast<std::uint8_t>(value); break;
@@ -64,7 +65,7 @@ struct Numbers {
     switch (type) {
       case ElementType::fp64: return at<double>(i);
       case ElementType::fp32: return static_cast<double>(at<float>(i));
-      case ElementType::bf16: return static_cast<double>(bf16_to_float(at<std::uint16_t>(i)));
+      case ElementType::bf16: return static_cast<double>(float_of_bf16(at<std::uint16_t>(i)));
       case ElementType::int64: return static_cast<double>(at<std::int64_t>(i));
       case ElementType::int32: return at<std::int32_t>(i);
       case ElementType::uint8: return at<std::uint8_t>(i);

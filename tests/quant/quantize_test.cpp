@@ -251,8 +251,8 @@ TEST(Quantize, Bf16InputGivesTheBytesOfTheSameNumbersInFp32) {
   std::vector<float> values = random_values(1003, 6);
   std::vector<Bf16Bits> bf16;
   for (float& value : values) {
-    bf16.push_back(quant::bf16_of(value));
-    value = quant::float_of_bf16(bf16.back());
+    bf16.push_back(bf16_of(value));
+    value = float_of_bf16(bf16.back());
   }
   for (const Storage& storage : all_storages(64)) {
     const Bytes_ expected = quantized(values, storage);
@@ -265,7 +265,7 @@ TEST(Quantize, Bf16InputGivesTheBytesOfTheSameNumbersInFp32) {
     dequantize(bytes, storage, rounded);
     dequantize_add(bytes, storage, sums);
     for (std::size_t i = 0; i < values.size(); ++i) {
-      ASSERT_EQ(rounded[i], quant::bf16_of(decoded[i])) << text_of(storage);
+      ASSERT_EQ(rounded[i], bf16_of(decoded[i])) << text_of(storage);
       ASSERT_EQ(sums[i], 1.0f + decoded[i]) << text_of(storage);
     }
   }
