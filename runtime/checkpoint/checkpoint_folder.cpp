@@ -36,9 +36,9 @@ bool is_checkpoint(const fs::path& folder) {
   return fs::is_regular_file(folder / "manifest.json", error);
 }
 
-/// Renamed first, so that what is half removed is never taken for complete.
+/// Renamed first, so that what is half removed is never taken for complete; not to the name of one being written.
 void remove_checkpoint(const fs::path& checkpoints, const fs::path& checkpoint) {
-  const fs::path leaving = checkpoints / fmt::format("{}{}", kUnfinished, checkpoint.filename().string());
+  const fs::path leaving = checkpoints / fmt::format("{}removal-{}", kUnfinished, checkpoint.filename().string());
   rename_durably(checkpoint, leaving);
   std::error_code ignored;  // what stays has no meaning and goes with the next one
   fs::remove_all(leaving, ignored);
@@ -72,17 +72,21 @@ void begin_checkpoint(const fs::path& checkpoints, std::int64_t step) {
     throw RunError(fmt::format("the checkpoint folder {} cannot be made: {}", unfinished.string(), error.message()));
 }
 
-void finish_checkpoint(const fs::path& checkpoints, const CheckpointManifest& manifest, std::int64_t keep) {
+void complete_checkpoint(const fs::path& checkpoints, const CheckpointManifest& manifest) {
   const fs::path unfinished = unfinished_checkpoint(checkpoints, manifest.step);
   replace_durably(unfinished / "manifest.json", manifest_json(manifest));
   const fs::path complete = checkpoints / name_of_step(manifest.step);
-  if (fs::exists(complete)) remove_checkpoint(checkpoints, complete);  // of a run that went another way from here
+  if (fs::exists(complete)) remove_checkpoint(checkpoints, complete);  // of a run that ended before naming it
   rename_durably(unfinished, complete);
-  replace_durably(checkpoints / "latest", complete.filename().string() + "\n");
-  std::vector<fs::path> all = complete_checkpoints(checkpoints);
-  std::erase(all, complete);
-  for (std::size_t i = 0; keep > 0 && i + static_cast<std::size_t>(keep) <= all.size(); ++i)
-    remove_checkpoint(checkpoints, all[i]);
+}
+
+void make_latest(const fs::path& checkpoints, std::int64_t step, std::int64_t keep) {
+  const fs::path latest = checkpoints / name_of_step(step);
+  replace_durably(checkpoints / "latest", latest.filename().string() + "\n");
+  std::vector<fs::path> older = complete_checkpoints(checkpoints);
+  std::erase_if(older, [&](const fs::path& checkpoint) { return checkpoint >= latest; });
+  for (std::size_t i = 0; keep > 0 && i + static_cast<std::size_t>(keep) <= older.size(); ++i)
+    remove_checkpoint(checkpoints, older[i]);
 }
 
 void remove_unfinished(const fs::path& checkpoints) noexcept {
@@ -106,6 +110,8 @@ fs::path find_checkpoint(const fs::path& place) {
   for (const fs::path& checkpoints : {place / "checkpoints", place}) {
     std::error_code error;
     if (fs::is_regular_file(checkpoints / "latest", error)) return named_by_latest(checkpoints);
+    if (const std::vector<fs::path> complete = complete_checkpoints(checkpoints); !complete.empty())
+      return complete.back();
   }
   throw ConfigError(fmt::format(
       "{} holds no checkpoint to resume from; it should be the folder of a run with train.checkpoint_every, or of one "

@@ -22,9 +22,13 @@ std::filesystem::path unfinished_checkpoint(const std::filesystem::path& checkpo
 /// Makes that folder, empty. Throws RunError.
 void begin_checkpoint(const std::filesystem::path& checkpoints, std::int64_t step);
 
-/// Completes it: manifest, name, `latest`; then removes all but the newest `keep` (0 = keep all). Everything is on the
-/// disk when it returns. Throws RunError; the checkpoint before is then still the latest.
-void finish_checkpoint(const std::filesystem::path& checkpoints, const CheckpointManifest& manifest, std::int64_t keep);
+/// Completes it: manifest, then its name. On the disk when it returns; the checkpoint before is still the latest.
+/// Throws RunError.
+void complete_checkpoint(const std::filesystem::path& checkpoints, const CheckpointManifest& manifest);
+
+/// Makes the complete checkpoint of `step` the latest; then, of it and those before it, removes all but the newest
+/// `keep` (0 = keep all). On the disk when it returns. Throws RunError; the checkpoint before is then still the latest.
+void make_latest(const std::filesystem::path& checkpoints, std::int64_t step, std::int64_t keep);
 
 /// What was being written when a run ended. Never throws: there may be nothing.
 void remove_unfinished(const std::filesystem::path& checkpoints) noexcept;
@@ -32,8 +36,8 @@ void remove_unfinished(const std::filesystem::path& checkpoints) noexcept;
 /// Complete ones, oldest first.
 std::vector<std::filesystem::path> complete_checkpoints(const std::filesystem::path& checkpoints);
 
-/// The checkpoint that `place` means: a checkpoint itself, or the latest of a run's folder or its checkpoints folder.
-/// Throws ConfigError when there is none.
+/// The checkpoint that `place` means: a checkpoint itself, or the latest of a run's folder or its checkpoints folder;
+/// where a run ended before it named its first one, the newest complete one. Throws ConfigError when there is none.
 std::filesystem::path find_checkpoint(const std::filesystem::path& place);
 
 std::string rank_file(std::int64_t rank);

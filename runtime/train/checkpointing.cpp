@@ -78,7 +78,9 @@ void save_checkpoint(const Plan& plan, Communicator& world, RankTrainer& trainer
     for (std::size_t rank = 0; rank < seals.size(); ++rank)
       manifest.files[rank_file(static_cast<std::int64_t>(rank))] = seals[rank].seal;
     manifest.files["plan.yaml"] = write_text(unfinished / "plan.yaml", write_plan(plan));
-    finish_checkpoint(checkpoints, manifest, plan.train.keep_checkpoints);
+    complete_checkpoint(checkpoints, manifest);
+    trainer.fault().reach(RunPhase::latest, step);
+    make_latest(checkpoints, step, plan.train.keep_checkpoints);
   });
 }
 

@@ -12,7 +12,7 @@ namespace reckon {
 
 /// Saves the state after `step` steps into `checkpoints` and removes all but the newest train.keep_checkpoints. When it
 /// returns on any rank the checkpoint is complete and on the disk. When it throws RunError (a full disk, say) the
-/// checkpoint before is intact and nothing of the new one is left.
+/// checkpoint before is intact and the latest, and nothing half written is left.
 void save_checkpoint(const Plan& plan, Communicator& world, RankTrainer& trainer,
                      const std::filesystem::path& checkpoints, std::int64_t step);
 

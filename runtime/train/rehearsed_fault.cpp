@@ -20,17 +20,18 @@
 namespace reckon {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, RunPhase>, 6> kPhases = {{{"start", RunPhase::start},
+constexpr std::array<std::pair<std::string_view, RunPhase>, 7> kPhases = {{{"start", RunPhase::start},
                                                                            {"forward", RunPhase::forward},
                                                                            {"backward", RunPhase::backward},
                                                                            {"reduction", RunPhase::reduction},
                                                                            {"optimizer", RunPhase::optimizer},
-                                                                           {"checkpoint", RunPhase::checkpoint}}};
+                                                                           {"checkpoint", RunPhase::checkpoint},
+                                                                           {"latest", RunPhase::latest}}};
 
 [[noreturn]] void refuse(std::string_view what) {
   throw ConfigError(fmt::format(
       "RECKON_TEST_FAULT is PHASE:RANK:STEP[:ACTION], such as backward:1:12:kill, but {}; phases are start, "
-      "forward, backward, reduction, optimizer, checkpoint; actions are kill, stop, sleep, memory, nan",
+      "forward, backward, reduction, optimizer, checkpoint, latest; actions are kill, stop, sleep, memory, nan",
       what));
 }
 

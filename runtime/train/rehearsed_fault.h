@@ -7,8 +7,8 @@
 namespace reckon {
 
 /// Where a rank is. `reduction`: gradients are computed, their sums not all there; `checkpoint`: the rank's own file is
-/// written, the checkpoint not complete.
-enum class RunPhase { none, start, forward, backward, reduction, optimizer, checkpoint };
+/// written, the checkpoint not complete; `latest` (rank 0 only): it is complete, `latest` still names the one before.
+enum class RunPhase { none, start, forward, backward, reduction, optimizer, checkpoint, latest };
 
 class RehearsedFault {
  public:

@@ -28,14 +28,20 @@ std::map<std::string, FileSeal> write_rank_files(const fs::path& folder, float b
   return seals;
 }
 
-void save(const fs::path& checkpoints, std::int64_t step, std::int64_t keep = 2) {
+/// As `save`, up to where `latest` is to name it.
+void complete(const fs::path& checkpoints, std::int64_t step) {
   begin_checkpoint(checkpoints, step);
   const fs::path unfinished = unfinished_checkpoint(checkpoints, step);
   CheckpointManifest manifest{step, 5, 2, {"weight", "moment"}, write_rank_files(unfinished, static_cast<float>(step))};
   DurableFile plan(unfinished / "plan.yaml");
   plan.append(std::string("reckon: 1\n"));
   manifest.files["plan.yaml"] = plan.finish();
-  finish_checkpoint(checkpoints, manifest, keep);
+  complete_checkpoint(checkpoints, manifest);
+}
+
+void save(const fs::path& checkpoints, std::int64_t step, std::int64_t keep = 2) {
+  complete(checkpoints, step);
+  make_latest(checkpoints, step, keep);
 }
 
 std::vector<std::string> names_in(const fs::path& folder) {
@@ -59,7 +65,8 @@ fs::path save_narrow(const fs::path& checkpoints, const std::string& scale_type 
            {0.5f, 1.5f, 2.5f}, {-127, 3, 4}, {0.25f, 0.5f}, {9, 16, 25}, {255, 1, 2}, {1, 0.5f}})
     writer.append(values);
   CheckpointManifest manifest{7, 5, 1, {"first_moment", "second_moment"}, {{rank_file(0), writer.finish()}}};
-  finish_checkpoint(checkpoints, manifest, 2);
+  complete_checkpoint(checkpoints, manifest);
+  make_latest(checkpoints, 7, 2);
   return checkpoints;
 }
 
@@ -138,6 +145,23 @@ TEST(Checkpoint, AnUnfinishedOneIsNeverTakenAndGoesWithTheNext) {
   EXPECT_EQ(find_checkpoint(run.path()).filename(), "step-00000010");
   remove_unfinished(folder);
   EXPECT_EQ(names_in(folder), (std::vector<std::string>{"latest", "step-00000010"}));
+}
+
+TEST(Checkpoint, ACompleteOneIsTheLatestOnceItIsNamed) {
+  const TemporaryFolder run;
+  const fs::path folder = run.path() / "checkpoints";
+  complete(folder, 10);  // killed here: the first one, and there is no `latest`
+  EXPECT_EQ(find_checkpoint(run.path()).filename(), "step-00000010");
+  save(folder, 20);
+  complete(folder, 30);  // killed here: resumes from 20
+  EXPECT_EQ(find_checkpoint(run.path()).filename(), "step-00000020");
+  // The resumed run saves more often. The one that was never named is not counted and not removed, but replaced.
+  save(folder, 25);
+  EXPECT_EQ(names_in(folder), (std::vector<std::string>{"latest", "step-00000020", "step-00000025", "step-00000030"}));
+  EXPECT_EQ(find_checkpoint(run.path()).filename(), "step-00000025");
+  save(folder, 30);
+  EXPECT_EQ(names_in(folder), (std::vector<std::string>{"latest", "step-00000025", "step-00000030"}));
+  EXPECT_EQ(find_checkpoint(run.path()).filename(), "step-00000030");
 }
 
 TEST(Checkpoint, WithoutOneThereIsASentence) {

@@ -57,7 +57,8 @@ void write_checkpoint(const fs::path& run, const Plan& plan) {
   DurableFile text(folder / "plan.yaml");
   text.append(write_plan(plan));
   manifest.files["plan.yaml"] = text.finish();
-  finish_checkpoint(checkpoints, manifest, 2);
+  complete_checkpoint(checkpoints, manifest);
+  make_latest(checkpoints, manifest.step, 2);
 }
 
 std::string refusal(const fs::path& path, const ModelSpec& model) {
