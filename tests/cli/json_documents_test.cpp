@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/support/run_command.h"
 #include "tests/support/totals.h"
@@ -76,20 +77,6 @@ TEST(JsonDocuments, OfPlanSimulateAndCompare) {
   expect_valid(documents);
 }
 
-TEST(JsonDocuments, OfEveryShippedPlan) {
-  Documents documents;
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(kSource + "/configs/plans")) names.push_back(entry.path().stem());
-  EXPECT_GE(names.size(), 15u);
-  for (const std::string& name : names) {
-    for (const char* command : {"plan", "simulate"}) {
-      const std::string line = std::string("reckon ") + command + " " + name;
-      documents.add(name + "_" + command, line, run_command(line).exit_code);  // 4 where it is shown not to fit
-    }
-  }
-  expect_valid(documents);
-}
-
 TEST(JsonDocuments, OfSearchAndExplain) {
   Documents documents;
   const auto all = documents.add("all", "reckon search " + kTiny + " --devices 4 --top 3");
@@ -131,26 +118,60 @@ TEST(JsonDocuments, OfTheOtherCommands) {
   documents.add("key", "reckon plan " + kTiny + " parallel.tensr=1 memory.limit=80", 2);
   documents.add("rule", "reckon plan " + kTiny + " parallel.tensor=3", 3);
   documents.add("no_run", "reckon run " + kTiny + " --steps 0", 2);
-  if (fs::exists(std::string(RECKON_BINARY_DIR) + "/reckon-rank")) {  // writes the steps of a run, one a line
-    documents.add("measured",
-                  "reckon run " + kSource + "/tests/golden/train.yaml --steps 3 --backend threads --out run");
-    documents.shell("cp run/metrics.jsonl steps.jsonl; cp run/comparison.json compared.json");
-  }
+  documents.shell("echo 'a text' >text.txt");
+  documents.add("tokens", "reckon tokenize text.txt --out text.tokens");
+  documents.add("completion", "reckon completion bash", 2);  // a script is no document, and that is said in one
   expect_valid(documents);
+}
+
+TEST(JsonDocuments, OfARunItsWeightsAndACalibration) {
+  if (!fs::exists(RECKON_BINARY_DIR "/reckon-rank")) GTEST_SKIP() << "this build has no reckon-rank";
+  Documents documents;
+  const std::string plan = kSource + "/tests/golden/train.yaml";
+  documents.add("measured", "reckon run " + plan +
+                                " --steps 3 --backend threads --out run --check-gradients "
+                                "train.checkpoint_every=3");
+  documents.shell("for name in comparison gradients; do cp run/$name.json of_the_run_$name.json; done");
+  documents.shell("cp run/metrics.jsonl steps.jsonl");
+  documents.add("weights", "reckon export run --to huggingface --out weights");
+  documents.add("calibrated", "reckon calibrate --quick --plan " + plan + " --out machine.yaml");
+  expect_valid(documents);
+}
+
+/// Lines of the usage text that name a command: two spaces, its name, more spaces, what it does.
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  std::istringstream help(run_command("reckon --help").out);
+  bool listed = false;
+  for (std::string line; std::getline(help, line);) {
+    if (!line.starts_with("  ")) listed = line.starts_with("Subcommands:");
+    else if (listed) names.push_back(line.substr(2, line.find(' ', 2) - 2));
+  }
+  return names;
+}
+
+TEST(JsonDocuments, OfNoCommandAreForgotten) {
+  const std::string own = read_file(kSource + "/tests/cli/json_documents_test.cpp");
+  const std::vector<std::string> names = command_names();
+  EXPECT_GE(names.size(), 15u);
+  for (const std::string& name : names) EXPECT_NE(own.find("\"reckon " + name), std::string::npos) << name;
 }
 
 /// What no plan of a few ranks reaches: pipelines of interleaved chunks, experts, rings of documents, thousands of
 /// ranks.
 TEST(JsonDocuments, OfTheShippedPlans) {
   Documents documents;
+  std::size_t plans = 0;
   for (const auto& entry : fs::directory_iterator(kSource + "/configs/plans")) {
     const std::string name = entry.path().stem().string();
+    ++plans;
     const bool local = name.starts_with("cpu-");  // plans for the machine at hand, which need not be calibrated
     const std::string plan = name + (local ? " hardware=" + kSource + "/tests/golden/cpu.yaml" : "");
     documents.add("predicted_" + name, "reckon plan " + plan);
     documents.add("simulated_" + name, "reckon simulate " + plan);
     documents.add("compared_" + name, "reckon compare predicted_" + name + ".json simulated_" + name + ".json");
   }
+  EXPECT_GE(plans, 15u);
   expect_valid(documents);
 }
 
