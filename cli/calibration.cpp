@@ -195,7 +195,7 @@ std::string reason_to_calibrate(const ConfigPaths& paths) {
 
 std::string reason_to_calibrate_for(const fs::path& plan, const std::vector<std::string>& overrides,
                                     const ConfigPaths& paths) {
-  if (const std::string reason = reason_to_calibrate(paths); !reason.empty()) return reason;
+  if (std::string reason = reason_to_calibrate(paths); !reason.empty()) return reason;
   const Plan loaded = load_checked_plan(plan.string(), overrides, paths);
   const auto& provenance = loaded.hardware.provenance;
   const auto shapes = provenance.find("shapes");

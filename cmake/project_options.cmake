@@ -19,6 +19,8 @@ add_library(project_options INTERFACE)
 target_include_directories(project_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(project_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wnon-virtual-dtor;-Woverloaded-virtual;-Werror>
+  # As GCC's ISO mode: a multiply-add fused where a processor can would give another prediction there.
+  "$<$<COMPILE_LANG_AND_ID:CXX,Clang,AppleClang>:-ffp-contract=off>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall$<COMMA>-Wextra$<COMMA>-Wshadow$<COMMA>-Werror>")
 if(RECKON_SANITIZE)
   target_compile_options(project_options INTERFACE -fsanitize=${RECKON_SANITIZE} -fno-sanitize-recover=all

@@ -155,7 +155,8 @@ double least_cost_of_spreading(const DocumentBorders& documents, std::int64_t ri
   for (std::int64_t i = 0; i < documents.documents(); ++i) {
     const std::int64_t length = documents.length(i);
     pairs += causal_pairs(length);
-    if (length >= 2 * ring) received += static_cast<double>(length - ring + 1 - (length + ring - 1) / ring);
+    const std::int64_t own = (length + ring - 1) / ring;
+    if (length >= 2 * ring) received += static_cast<double>(length - ring + 1 - own);
   }
   return std::max(costs.pair * pairs / static_cast<double>(ring), costs.key_token * received);
 }

@@ -71,7 +71,8 @@ double visible_pairs(std::int64_t length, std::int64_t window) {
 double windowed_share(const ModelSpec& model) {
   if (model.sliding_window == 0) return 0;
   const std::int64_t every = std::max<std::int64_t>(1, model.sliding_window_every);
-  return static_cast<double>((model.layers + every - 1) / every) / static_cast<double>(model.layers);
+  const std::int64_t windowed = (model.layers + every - 1) / every;
+  return static_cast<double>(windowed) / static_cast<double>(model.layers);
 }
 
 /// What the busiest ring rank computes and receives of a row that is one document.

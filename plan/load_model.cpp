@@ -46,7 +46,7 @@ fs::path models_folder(const ConfigPaths& paths) {
 /// The file of the model that lists `name` among its aliases; empty if there is none.
 fs::path file_with_alias(const std::string& name, const ConfigPaths& paths) {
   for (const std::string& known : known_models(paths)) {
-    const fs::path file = models_folder(paths) / (known + ".yaml");
+    fs::path file = models_folder(paths) / (known + ".yaml");
     const std::vector<std::string> aliases = read_file(file).aliases;
     if (std::find(aliases.begin(), aliases.end(), name) != aliases.end()) return file;
   }

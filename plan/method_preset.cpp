@@ -7,13 +7,16 @@ namespace {
 /// AGoQ (2605.00539): what attention reads stays at 16 bits, inputs of norms, of the output projection and of the
 /// SwiGLU product are stored at four bits, what follows from them is recomputed; gradients and moments at eight bits,
 /// reduced by all-to-all and an FP32 sum.
+constexpr const char* kAgoqClasses =
+    "activations.classes={query: bf16, key: bf16, value: bf16, attention_output: bf16, qkv_input: recompute, "
+    "ffn_input: recompute, down_input: recompute, head_input: bf16}";
+
 std::vector<std::string> agoq() {
   return {"activations.stored=fp4_e2m1",
           "activations.block=128",
           "activations.bits_by_stage=auto",
           "activations.recompute=none",
-          "activations.classes={query: bf16, key: bf16, value: bf16, attention_output: bf16, qkv_input: recompute, "
-          "ffn_input: recompute, down_input: recompute, head_input: bf16}",
+          kAgoqClasses,
           "gradients.stored=fp8_e4m3",
           "gradients.wire=fp8_e4m3",
           "gradients.reduce=all_to_all_sum",

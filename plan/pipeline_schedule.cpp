@@ -71,7 +71,7 @@ std::vector<Action> pipeline_actions(ScheduleKind kind, int stages, int stage, i
   const int warm_up = warm_up_forwards(kind, stages, stage, chunks, micro_batches);
   const int group = kind == ScheduleKind::interleaved ? stages : 1;
   std::vector<Action> actions;
-  actions.reserve(static_cast<std::size_t>(2 * all));
+  actions.reserve(2 * static_cast<std::size_t>(all));
   for (int k = 0; k < warm_up; ++k) actions.push_back(forward_action(k, group, chunks));
   for (int k = warm_up; k < all; ++k) {
     actions.push_back(forward_action(k, group, chunks));

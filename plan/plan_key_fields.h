@@ -174,7 +174,7 @@ PlanKey list_or_auto(std::string path, Access access, Limits limits, std::string
 
 /// A number format out of those that make sense in this place.
 template <class Access>
-PlanKey format_field(std::string path, Access access, std::vector<NumberFormat> allowed, std::string meaning) {
+PlanKey format_field(std::string path, Access access, const std::vector<NumberFormat>& allowed, std::string meaning) {
   PlanKey key = field(std::move(path), access, std::move(meaning));
   std::vector<std::string> names;
   for (const NumberFormat one : allowed) names.emplace_back(name_of(one));

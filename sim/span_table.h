@@ -31,7 +31,9 @@ class SpanTable : public SpanSink {
   std::optional<Span> message(int rank, int inbox, std::int32_t count) const;
 
  private:
-  std::size_t row(int rank, int stream) const { return static_cast<std::size_t>(rank * kStreams + stream); }
+  std::size_t row(int rank, int stream) const {
+    return static_cast<std::size_t>(rank) * kStreams + static_cast<std::size_t>(stream);
+  }
   const Scenario& scenario_;
   std::vector<bool> kept_;                                           // [ranks, streams]
   std::vector<std::vector<Span>> rows_;                              // [ranks, streams]

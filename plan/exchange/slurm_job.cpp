@@ -70,7 +70,7 @@ std::optional<std::string> SlurmJob::variable(std::string_view name) const {
     return devices ? devices : asked("--gres=gpu");
   }
   if (name == "SLURM_NTASKS" || name == "SLURM_NPROCS") {
-    if (const auto tasks = asked("--ntasks")) return tasks;
+    if (auto tasks = asked("--ntasks")) return tasks;
     const auto nodes = asked("--nodes"), each = asked("--ntasks-per-node");
     if (nodes && each) return std::to_string(std::stoll(*nodes) * std::stoll(*each));
   }

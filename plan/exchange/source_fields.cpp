@@ -105,14 +105,14 @@ const SourceField* SourceFields::look_up(std::string_view name) const {
 }
 
 void SourceFields::put(std::string_view name, std::vector<ForeignField>& list, std::string_view plan_key,
-                       std::string note) {
+                       const std::string& note) {
   const SourceField* last = look_up(name);
   int times = 0;
   for (SourceField& field : fields_) {
     if (field.listed || !same_name(field.key, name)) continue;
     field.listed = true;
     if (&field == last) {
-      list.push_back({field.key, shown(field.value), field.line, std::string(plan_key), std::move(note)});
+      list.push_back({field.key, shown(field.value), field.line, std::string(plan_key), note});
     } else {
       plan_.ignored.push_back({field.key, shown(field.value), field.line, {}, is_empty(field.value) ? kEmpty : kAgain});
     }
@@ -121,8 +121,8 @@ void SourceFields::put(std::string_view name, std::vector<ForeignField>& list, s
   if (times > 1) warn(fmt::format("{} is given {} times; the last one counts", called(name), times));
 }
 
-void SourceFields::use(std::string_view name, std::string_view plan_key, std::string note) {
-  put(name, plan_.used, plan_key, std::move(note));
+void SourceFields::use(std::string_view name, std::string_view plan_key, const std::string& note) {
+  put(name, plan_.used, plan_key, note);
 }
 
 bool SourceFields::is_auto(std::string_view name) const {
@@ -130,7 +130,7 @@ bool SourceFields::is_auto(std::string_view name) const {
   return field != nullptr && is_open(*field);
 }
 
-SourceField* SourceFields::take(Names names, std::string_view plan_key, std::string note) {
+SourceField* SourceFields::take(Names names, std::string_view plan_key, const std::string& note) {
   const SourceField* found = nullptr;
   for (const std::string_view name : names) {
     const SourceField* field = look_up(name);
@@ -142,7 +142,7 @@ SourceField* SourceFields::take(Names names, std::string_view plan_key, std::str
       return nullptr;
     } else {
       found = field;
-      put(name, plan_.used, plan_key, std::move(note));
+      put(name, plan_.used, plan_key, note);
     }
   }
   if (found == nullptr) return nullptr;
@@ -169,8 +169,8 @@ void SourceFields::fill_in(std::string_view name, std::string_view plan_key, std
   put(name, plan_.assumed, plan_key, fmt::format("{}; {} is taken", why, value));
 }
 
-std::optional<std::int64_t> SourceFields::count(Names names, std::string_view plan_key, std::string note) {
-  const SourceField* field = take(names, plan_key, std::move(note));
+std::optional<std::int64_t> SourceFields::count(Names names, std::string_view plan_key, const std::string& note) {
+  const SourceField* field = take(names, plan_key, note);
   if (field == nullptr) return std::nullopt;
   const std::optional<double> number = as_number(field->value);
   if (number && std::floor(*number) == *number && std::abs(*number) <= static_cast<double>(kMost))
@@ -179,55 +179,57 @@ std::optional<std::int64_t> SourceFields::count(Names names, std::string_view pl
   return std::nullopt;
 }
 
-std::optional<double> SourceFields::number(Names names, std::string_view plan_key, std::string note) {
-  const SourceField* field = take(names, plan_key, std::move(note));
+std::optional<double> SourceFields::number(Names names, std::string_view plan_key, const std::string& note) {
+  const SourceField* field = take(names, plan_key, note);
   if (field == nullptr) return std::nullopt;
   if (const std::optional<double> number = as_number(field->value)) return number;
   wrong(field->key, fmt::format("{} is {}; a number is needed", field->key, describe(field->value)));
   return std::nullopt;
 }
 
-std::optional<bool> SourceFields::flag(Names names, std::string_view plan_key, std::string note) {
-  const SourceField* field = take(names, plan_key, std::move(note));
+std::optional<bool> SourceFields::flag(Names names, std::string_view plan_key, const std::string& note) {
+  const SourceField* field = take(names, plan_key, note);
   if (field == nullptr) return std::nullopt;
   if (const std::optional<bool> flag = as_flag(field->value)) return flag;
   wrong(field->key, fmt::format("{} is {}; true or false is needed", field->key, describe(field->value)));
   return std::nullopt;
 }
 
-std::optional<std::string> SourceFields::text(Names names, std::string_view plan_key, std::string note) {
-  const SourceField* field = take(names, plan_key, std::move(note));
+std::optional<std::string> SourceFields::text(Names names, std::string_view plan_key, const std::string& note) {
+  const SourceField* field = take(names, plan_key, note);
   if (field == nullptr) return std::nullopt;
   if (field->value.kind == YamlValue::Kind::scalar) return field->value.text;
   wrong(field->key, fmt::format("{} is {}; a word is needed", field->key, describe(field->value)));
   return std::nullopt;
 }
 
-std::int64_t SourceFields::count_or(Names names, std::string_view plan_key, std::int64_t otherwise, std::string note) {
+std::int64_t SourceFields::count_or(Names names, std::string_view plan_key, std::int64_t otherwise,
+                                    const std::string& note) {
   if (take_open(names, plan_key, fmt::format("{}", otherwise))) return otherwise;
   if (const auto value = count(names, plan_key)) return *value;
-  note_default(*names.begin(), fmt::format("{}", otherwise), plan_key, std::move(note));
+  note_default(*names.begin(), fmt::format("{}", otherwise), plan_key, note);
   return otherwise;
 }
 
-double SourceFields::number_or(Names names, std::string_view plan_key, double otherwise, std::string note) {
+double SourceFields::number_or(Names names, std::string_view plan_key, double otherwise, const std::string& note) {
   if (take_open(names, plan_key, write_number(otherwise))) return otherwise;
   if (const auto value = number(names, plan_key)) return *value;
-  note_default(*names.begin(), write_number(otherwise), plan_key, std::move(note));
+  note_default(*names.begin(), write_number(otherwise), plan_key, note);
   return otherwise;
 }
 
-bool SourceFields::flag_or(Names names, std::string_view plan_key, bool otherwise, std::string note) {
+bool SourceFields::flag_or(Names names, std::string_view plan_key, bool otherwise, const std::string& note) {
   if (take_open(names, plan_key, otherwise ? "true" : "false")) return otherwise;
   if (const auto value = flag(names, plan_key)) return *value;
-  note_default(*names.begin(), otherwise ? "true" : "false", plan_key, std::move(note));
+  note_default(*names.begin(), otherwise ? "true" : "false", plan_key, note);
   return otherwise;
 }
 
-std::string SourceFields::text_or(Names names, std::string_view plan_key, std::string otherwise, std::string note) {
+std::string SourceFields::text_or(Names names, std::string_view plan_key, std::string otherwise,
+                                  const std::string& note) {
   if (take_open(names, plan_key, otherwise)) return otherwise;
   if (const auto value = text(names, plan_key)) return *value;
-  note_default(*names.begin(), otherwise, plan_key, std::move(note));
+  note_default(*names.begin(), otherwise, plan_key, note);
   return otherwise;
 }
 
@@ -262,20 +264,21 @@ void SourceFields::note_default_not_modelled(std::string_view name, std::string 
 }
 
 /// Also takes back that the field was used.
-void SourceFields::not_understood(std::string_view name, std::string why) {
+void SourceFields::not_understood(std::string_view name, const std::string& why) {
   const SourceField* field = look_up(name);
   if (field == nullptr) return;
   std::erase_if(plan_.used, [&](const ForeignField& one) { return one.key == field->key; });
   fields_[static_cast<std::size_t>(field - fields_.data())].listed = false;
-  put(name, plan_.not_understood, {}, std::move(why));
+  put(name, plan_.not_understood, {}, why);
 }
 
-void SourceFields::note_default(std::string_view name, std::string value, std::string_view plan_key, std::string note) {
-  plan_.defaults.push_back({std::string(name), std::move(value), 0, std::string(plan_key), std::move(note)});
+void SourceFields::note_default(std::string_view name, std::string value, std::string_view plan_key,
+                                const std::string& note) {
+  plan_.defaults.push_back({std::string(name), std::move(value), 0, std::string(plan_key), note});
 }
 
-void SourceFields::assume(std::string_view plan_key, std::string value, std::string note) {
-  plan_.assumed.push_back({{}, std::move(value), 0, std::string(plan_key), std::move(note)});
+void SourceFields::assume(std::string_view plan_key, std::string value, const std::string& note) {
+  plan_.assumed.push_back({{}, std::move(value), 0, std::string(plan_key), note});
 }
 
 void SourceFields::set(std::string_view plan_key, YamlValue value) {

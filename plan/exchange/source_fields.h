@@ -37,21 +37,21 @@ class SourceFields {
   bool has(std::string_view name) const { return look_up(name) != nullptr; }
   /// The raw field, which the reader then puts into a list by use(), ignore() or not_understood().
   const SourceField* find(std::string_view name) const { return look_up(name); }
-  void use(std::string_view name, std::string_view plan_key, std::string note = {});
+  void use(std::string_view name, std::string_view plan_key, const std::string& note = {});
   bool is_auto(std::string_view name) const;
 
   /// The value, noted as deciding `plan_key`. Nothing when it is absent, "auto", or (an error) of another type. Whole
   /// numbers may be written 1e9.
-  std::optional<std::int64_t> count(Names names, std::string_view plan_key, std::string note = {});
-  std::optional<double> number(Names names, std::string_view plan_key, std::string note = {});
-  std::optional<bool> flag(Names names, std::string_view plan_key, std::string note = {});
-  std::optional<std::string> text(Names names, std::string_view plan_key, std::string note = {});
+  std::optional<std::int64_t> count(Names names, std::string_view plan_key, const std::string& note = {});
+  std::optional<double> number(Names names, std::string_view plan_key, const std::string& note = {});
+  std::optional<bool> flag(Names names, std::string_view plan_key, const std::string& note = {});
+  std::optional<std::string> text(Names names, std::string_view plan_key, const std::string& note = {});
 
   /// The same with the source tool's default, which is noted when it acts; for "auto" it is taken as an assumption.
-  std::int64_t count_or(Names names, std::string_view plan_key, std::int64_t otherwise, std::string note = {});
-  double number_or(Names names, std::string_view plan_key, double otherwise, std::string note = {});
-  bool flag_or(Names names, std::string_view plan_key, bool otherwise, std::string note = {});
-  std::string text_or(Names names, std::string_view plan_key, std::string otherwise, std::string note = {});
+  std::int64_t count_or(Names names, std::string_view plan_key, std::int64_t otherwise, const std::string& note = {});
+  double number_or(Names names, std::string_view plan_key, double otherwise, const std::string& note = {});
+  bool flag_or(Names names, std::string_view plan_key, bool otherwise, const std::string& note = {});
+  std::string text_or(Names names, std::string_view plan_key, std::string otherwise, const std::string& note = {});
 
   void ignore(Names names, std::string_view why);
   /// Fields that change memory or time in a way that no key of the plan says; `effect` says how.
@@ -61,11 +61,11 @@ class SourceFields {
   void note_default_not_modelled(std::string_view name, std::string value, std::string_view effect);
   /// Everything whose key starts with `start`.
   void ignore_below(std::string_view start, std::string_view why);
-  void not_understood(std::string_view name, std::string why);
+  void not_understood(std::string_view name, const std::string& why);
   /// A field that says "auto", with the value that is taken for it.
   void fill_in(std::string_view name, std::string_view plan_key, std::string_view value, std::string_view why);
-  void note_default(std::string_view name, std::string value, std::string_view plan_key, std::string note = {});
-  void assume(std::string_view plan_key, std::string value, std::string note);
+  void note_default(std::string_view name, std::string value, std::string_view plan_key, const std::string& note = {});
+  void assume(std::string_view plan_key, std::string value, const std::string& note);
   void warn(std::string message) { plan_.warnings.push_back(std::move(message)); }
 
   /// Sets a key of the plan, replacing what was there.
@@ -89,10 +89,10 @@ class SourceFields {
  private:
   const SourceField* look_up(std::string_view name) const;
   bool is_open(const SourceField& field) const;
-  SourceField* take(Names names, std::string_view plan_key, std::string note);
+  SourceField* take(Names names, std::string_view plan_key, const std::string& note);
   bool take_open(Names names, std::string_view plan_key, const std::string& otherwise);
   /// The last field of that name, which goes into `list`; those before it and without value are ignored.
-  void put(std::string_view name, std::vector<ForeignField>& list, std::string_view plan_key, std::string note);
+  void put(std::string_view name, std::vector<ForeignField>& list, std::string_view plan_key, const std::string& note);
   void put_all(std::string_view start, bool whole_name, std::vector<ForeignField>& list, std::string_view note);
   Diagnostic at(std::string_view name, std::string message) const;
 

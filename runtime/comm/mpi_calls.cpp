@@ -17,7 +17,7 @@ namespace reckon {
 namespace {
 
 constexpr std::int64_t kLargestMessage = std::int64_t{1} << 30;  // bytes; MPI counts are 32-bit
-constexpr std::int64_t kWholeReduction = 32 * 1024;              // up to here every rank sums everything
+constexpr std::int64_t kWholeReduction = 32'768;                 // up to here every rank sums everything
 
 // Tags keep the stages of calls in flight apart; calls this far apart are never in flight together.
 constexpr std::int64_t kTagCycle = 1 << 16;

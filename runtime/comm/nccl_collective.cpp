@@ -16,7 +16,7 @@ namespace {
 // (pytorch issue 174288), and steps are symmetric: in each, every rank sends to one and receives from one.
 constexpr int kStepsPerGroup = 128;
 // Sums of at most this many bytes over all ranks are formed whole on every rank: one exchange instead of two.
-constexpr std::int64_t kWholeReduction = 64 * 1024;
+constexpr std::int64_t kWholeReduction = 65'536;
 
 /// Bytes in a buffer.
 struct Part {

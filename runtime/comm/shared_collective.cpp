@@ -15,8 +15,8 @@
 namespace reckon {
 namespace {
 
-constexpr std::int64_t kScratchBytes = 512 * 1024;  // peers' data under reduction: stays in the second-level cache
-constexpr std::int64_t kPieceBytes = 64 * 1024;
+constexpr std::int64_t kScratchBytes = 524'288;  // peers' data under reduction: stays in the second-level cache
+constexpr std::int64_t kPieceBytes = 65'536;
 
 class CollectiveCall final : public ActiveCall {
  public:
