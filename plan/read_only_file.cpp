@@ -51,7 +51,7 @@ ReadOnlyFile::~ReadOnlyFile() {
 }
 
 ReadOnlyFile::ReadOnlyFile(ReadOnlyFile&& other) noexcept
-    : name_(other.name_), descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
+    : name_(std::move(other.name_)), descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
 
 void ReadOnlyFile::read(std::int64_t offset, std::span<char> into) const {
   const auto bytes = static_cast<std::int64_t>(into.size());

@@ -56,7 +56,8 @@ class Counter {
   void add_exchange(Group group, std::int64_t elements, std::int64_t calls, Collective collective) {
     const Storage wire = gradient_wire(plan_);
     const std::int64_t ranks = grid_.size(group);
-    const auto bytes = static_cast<double>(ranks * storage_bytes(wire, elements / ranks).value);
+    const std::int64_t part = elements / ranks;
+    const auto bytes = static_cast<double>(ranks * storage_bytes(wire, part).value);
     if (!by_node_ || (group != Group::gradient && group != Group::shard))
       return add(group, collective, wire.format, bytes, calls);
     add(Group::gradient_inside, collective, wire.format, bytes, calls);

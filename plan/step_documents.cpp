@@ -121,7 +121,8 @@ double imbalance_of(const std::vector<double>& groups, std::size_t size) {
     most = std::max(most, sum);
     total += sum;
   }
-  return total == 0 ? 1.0 : most / (total / static_cast<double>(groups.size() / size));
+  const std::size_t sums = groups.size() / size;
+  return total == 0 ? 1.0 : most / (total / static_cast<double>(sums));
 }
 
 }  // namespace

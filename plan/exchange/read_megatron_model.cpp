@@ -159,7 +159,7 @@ class MegatronModelReader {
 
   void read_moe_layers(const SourceField& field) {
     const auto layers = layer_pattern(field.value.text, model_.layers);
-    const auto set = [&](std::string note) { in_.use(field.key, "model.moe.dense_first_layers", std::move(note)); };
+    const auto set = [&](const std::string& note) { in_.use(field.key, "model.moe.dense_first_layers", note); };
     if (!layers) {
       return in_.wrong("--moe-layer-freq", fmt::format("--moe-layer-freq {} is neither a number nor a list such as "
                                                        "([0]*1+[1]*26) with one entry for each of {} layers",
