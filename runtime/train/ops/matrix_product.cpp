@@ -39,11 +39,19 @@ bool through_fp32(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kBFloat16 && !tensor.is_cuda() && !native_bfloat16_products();
 }
 
+/// out = a * b. What the library packs operands into (oneDNN for BF16, at most 2 MiB whatever the shapes) is on an
+/// account of its own: MKL's for FP32 does not come from this allocator either.
+void library_product(const at::Tensor& a, const at::Tensor& b, at::Tensor& out) {
+  static MemoryAccount& library = *new MemoryAccount;  // never destroyed: threads may end after it
+  const AccountScope scope(library);
+  at::mm_out(out, a, b);
+}
+
 /// out = a * b, by way of FP32 copies where that is faster.
 void product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
   at::Tensor target = out;
   if (through_fp32(a)) target.copy_(at::mm(a.to(at::kFloat), b.to(at::kFloat)));
-  else at::mm_out(target, a, b);
+  else library_product(a, b, target);
 }
 
 }  // namespace
@@ -74,7 +82,8 @@ void linear_weight_gradient(const at::Tensor& dy, const at::Tensor& x, const at:
   } else if (through_fp32(dy)) {
     at::addmm_out(target, gradient, dy.to(at::kFloat).t(), x.to(at::kFloat));
   } else {
-    const at::Tensor part = at::mm(dy.t(), x);
+    at::Tensor part = at::empty({dy.size(1), x.size(1)}, dy.options());
+    library_product(dy.t(), x, part);
     with_element_type(part, [&]<class T>(T, auto... place) {
       if constexpr (std::is_same_v<T, kernels::BFloat16>)
         kernels::accumulate<T>(pointer<float>(gradient), pointer<const T>(part), part.numel(), place...);
