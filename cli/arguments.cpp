@@ -72,6 +72,10 @@ void add_overrides(CLI::App* command, Options& options) {
 }
 
 /// PLAN and its trailing overrides.
+std::string not_empty(const std::string& value) {
+  return value.empty() ? "a value is needed, found an empty one" : "";
+}
+
 template <class Options>
 void add_plan_arguments(CLI::App* command, Options& options) {
   command->add_option("PLAN", options.plan, "Plan file, or the name of one in configs/plans")->required();
@@ -80,7 +84,8 @@ void add_plan_arguments(CLI::App* command, Options& options) {
 
 template <class Options>
 void add_html(CLI::App* command, Options& options) {
-  command->add_option("--html", options.html, "Write a report with charts there: one file, opens without a network");
+  command->add_option("--html", options.html, "Write a report with charts there: one file, opens without a network")
+      ->check(not_empty);
 }
 
 void add_plan(Parser& parser) {
@@ -96,10 +101,12 @@ void add_simulate(Parser& parser) {
       parser, "simulate", "Play a plan event by event: memory over time, the first op that runs out, a trace",
       "simulate llama2-70b-128xa100 --memory-limit 70GiB", simulate_command);
   add_plan_arguments(command, *options);
-  command->add_option("--trace", options->trace, "Write a trace for the Perfetto viewer (ui.perfetto.dev) there");
-  command->add_option("--svg", options->picture, "Draw schedule and memory there");
+  command->add_option("--trace", options->trace, "Write a trace for the Perfetto viewer (ui.perfetto.dev) there")
+      ->check(not_empty);
+  command->add_option("--svg", options->picture, "Draw schedule and memory there")->check(not_empty);
   add_html(command, *options);
-  command->add_option("--memory-limit", options->memory_limit, "Limit for what a rank allocates, e.g. 40GiB");
+  command->add_option("--memory-limit", options->memory_limit, "Limit for what a rank allocates, e.g. 40GiB")
+      ->check(not_empty);
   command->add_flag("--explain", options->explain, "What each component would save if it were free");
   command->add_option("--samples", options->samples, "Steps to simulate with sim.jitter, for their distribution")
       ->check(CLI::Range(1, 100000));

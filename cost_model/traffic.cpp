@@ -67,10 +67,9 @@ class StageTraffic {
       add(op.backward_collectives, times);
       if (op.kind == OpKind::attention) backward_attention_ += run.count;
     }
-    if (run.section.recomputed)
-      for (const int op :
-           kept_tensors(plan_, list, plan_.activations.recompute, static_cast<int>(stage_)).recomputed_ops)
-        add_forward(list.ops[static_cast<std::size_t>(op)], run.count);
+    const Recompute recompute = run.section.recomputed ? plan_.activations.recompute : Recompute::none;
+    for (const int op : kept_tensors(plan_, list, recompute, static_cast<int>(stage_)).recomputed_ops)
+      add_forward(list.ops[static_cast<std::size_t>(op)], run.count);
   }
 
   void add_forward(const Op& op, std::int64_t sections) {

@@ -60,6 +60,9 @@ std::string unknown_plan_key(std::string_view path) {
   if (!elsewhere.empty()) {
     return fmt::format("unknown key {}; did you mean '{}'?", shown, fmt::join(elsewhere, "' or '"));
   }
+  const auto is_below = [&](const std::string& key) { return key.starts_with(std::string(path) + "."); };
+  if (std::any_of(paths.begin(), paths.end(), is_below))
+    return fmt::format("{} is a group of keys, set one by one: {}.KEY=VALUE", shown, path);
   if (const std::string nearest = nearest_name(path, paths); !nearest.empty()) {
     return fmt::format("unknown key {}; did you mean '{}'?", shown, nearest);
   }

@@ -1,5 +1,9 @@
 #include "plan/plan_special_keys.h"
 
+#include <fmt/format.h>
+
+#include <set>
+
 #include "plan/method_preset.h"
 #include "plan/plan_key_fields.h"
 
@@ -142,10 +146,11 @@ PlanKey activation_errors() {
 PlanKey slow_ranks() {
   PlanKey key = described("sim.slow_ranks", "factor", "Ranks that compute slower: {rank: factor on its compute time}.");
   key.type = "mapping";
-  key.allowed = "factors above 0";
+  key.allowed = "factors from 1e-6 to 1e+6";
   key.set = [](const YamlValue& value, Plan& plan) {
     if (value.kind != YamlValue::Kind::mapping)
       refuse(value, "ranks with factors ({3: 1.5}) are needed, found " + describe(value));
+    std::set<std::int64_t> named;
     for (const YamlEntry& entry : value.entries) {
       YamlValue name = YamlValue::scalar(entry.key);
       name.line = entry.line, name.column = entry.column;
@@ -154,7 +159,8 @@ PlanKey slow_ranks() {
       from_yaml(name, rank);
       check_limits(name, static_cast<double>(rank), {0, kMostRanks});
       from_yaml(entry.value, factor);
-      check_limits(entry.value, factor, kPositive);
+      check_limits(entry.value, factor, {1e-6, 1e6});
+      if (!named.insert(rank).second) refuse(name, fmt::format("rank {} is named twice; once is needed", rank));
       plan.sim.slow_ranks[rank] = factor;
     }
   };

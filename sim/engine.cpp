@@ -42,6 +42,8 @@ struct TransferState {
   bool settled = false;              // it moves, and `working_members` is valid
 };
 
+constexpr double kLastInstant = 9.2e18;  // picoseconds; the integers end a little later
+
 class Engine {
  public:
   Engine(const Scenario& scenario, const Perturbation& perturbation, SpanSink& sink)
@@ -266,7 +268,10 @@ class Engine {
     a.remaining = std::max(0.0, a.remaining - a.rate * static_cast<double>(now_ - a.since));
     a.since = now_;
     a.rate = rate;
-    queue_.push(Picoseconds(now_ + std::llround(a.remaining / rate)), index, ++a.version);
+    const double left = a.remaining / rate;
+    if (!(left < kLastInstant - static_cast<double>(now_)))
+      throw std::overflow_error("the clock of picoseconds ends after 106 days");
+    queue_.push(Picoseconds(now_ + std::llround(left)), index, ++a.version);
   }
 
   void check_all_done() {

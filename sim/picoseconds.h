@@ -3,9 +3,8 @@
 
 #include <cmath>
 #include <cstdint>
-#include <string>
+#include <stdexcept>
 
-#include "plan/errors.h"
 #include "plan/units.h"
 
 namespace reckon {
@@ -13,11 +12,9 @@ namespace reckon {
 /// 10^-12 seconds; the 63-bit range is 106 days.
 using Picoseconds = Quantity<struct PicosecondsTag, std::int64_t>;
 
-/// Throws RunError for a time outside the range.
+/// Throws std::overflow_error for a time outside the range.
 inline Picoseconds to_picoseconds(Seconds time) {
-  if (!(std::abs(time.value) < 9.2e6))
-    throw RunError("a simulated time of " + std::to_string(time.value) +
-                   " s is too long; the simulator counts up to 106 days");
+  if (!(std::abs(time.value) < 9.2e6)) throw std::overflow_error("the clock of picoseconds ends after 106 days");
   return Picoseconds(std::llround(time.value * 1e12));
 }
 inline Seconds to_seconds(Picoseconds time) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <future>
 #include <map>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 
@@ -46,12 +47,12 @@ Seconds mean(const std::vector<Seconds>& times) {
   return sum * (1.0 / static_cast<double>(times.size()));
 }
 
-/// Picoseconds in 64 bits end after 107 days, and a simulated step may be longer than the predicted one.
-void require_countable(Seconds step) {
-  constexpr double kLongest = 1e6;
-  if (step.value <= kLongest) return;
-  throw RuleError(
-      {{fmt::format("the step takes {:.3g} s; steps of up to {:.0g} s can be simulated", step.value, kLongest),
+/// Picoseconds in 64 bits end after 106 days.
+RuleError too_long(Seconds predicted) {
+  return RuleError(
+      {{fmt::format("the step ({:.3g} s in closed form) takes longer than the 106 days that can be simulated; "
+                    "a smaller batch is needed, or less under sim (compute_scale, network_scale, slow_ranks)",
+                    predicted.value),
         {},
         0,
         0,
@@ -136,19 +137,28 @@ Bytes memory_limit(const Plan& plan, const SimulationOptions& options) {
   return plan.hardware.device.memory - plan.hardware.context;
 }
 
+/// An allocator that reserves less under a limit: it gives segments without a block in use back before it fails.
+void fit_slack(StageMemory& memory, Bytes limit) {
+  const Bytes over = memory.device_used - memory.context - limit;
+  memory.allocator_slack -= over;
+  memory.device_used -= over;
+}
+
 /// The limit covers what this process allocates and the buffers of its communicators, not the context.
 void judge_memory(const Plan& plan, const SimulationOptions& options, Simulation& simulation) {
   Verdict& verdict = simulation.profile.verdict;
   verdict = {};
   verdict.limit = memory_limit(plan, options);
   for (std::size_t stage = 0; stage < simulation.memory.size(); ++stage) {
-    const StageProfile& profile = simulation.profile.stages[stage];
+    StageProfile& profile = simulation.profile.stages[stage];
+    const auto overflow = first_overflow(plan, simulation.memory[stage], verdict.limit, profile.memory.communicators);
+    if (!overflow && profile.memory.device_used - profile.memory.context > verdict.limit)
+      fit_slack(profile.memory, verdict.limit);
     const Bytes need = profile.memory.device_used - profile.memory.context;
     if (need > verdict.need) {
       verdict.need = need;
       verdict.worst_rank = profile.worst_rank;
     }
-    const auto overflow = first_overflow(plan, simulation.memory[stage], verdict.limit, profile.memory.communicators);
     if (overflow && (!simulation.out_of_memory || overflow->time < simulation.out_of_memory->time))
       simulation.out_of_memory = overflow;
   }
@@ -190,12 +200,16 @@ std::optional<std::string> disagreement(const Plan& plan, const OpTimes& times, 
 Simulation simulate_step(const StepProfile& predicted, const OpTimes& times, const SimulationOptions& options) {
   const Plan& plan = predicted.plan;
   Simulation simulation;
-  require_countable(predicted.step.seconds);
-  simulation.step = play_step(plan, times, {.unfolded = options.unfolded});
+  if (predicted.step.seconds.value > 1e6) throw too_long(predicted.step.seconds);
+  try {
+    simulation.step = play_step(plan, times, {.unfolded = options.unfolded});
+    simulation.step_samples = sample_steps(plan, *simulation.step, options);
+  } catch (const std::overflow_error&) {
+    throw too_long(predicted.step.seconds);
+  }
   const PlayedStep& step = *simulation.step;
   simulation.events = step.events;
   simulation.simulated_ranks = static_cast<std::int64_t>(step.cluster.ranks.size());
-  simulation.step_samples = sample_steps(plan, step, options);
   if (step.keeps_all())
     simulation.critical_path =
         sum_by_component(critical_path(*step.spans, step.graph.labels, static_cast<int>(simulation.simulated_ranks)));

@@ -100,7 +100,8 @@ class RankBreakdown {
 
   void walk_back(Picoseconds begin, Picoseconds now, std::optional<Span> cause) {
     while (now > begin && cause && cause->end == now) {
-      if (cause->rank != rank_) {  // a message on its way here
+      if (cause->rank != rank_) {  // a message on its way here, and for as long this rank's communication too
+        ledger_.busy(name(*cause), now - std::min(now, std::max(begin, cause->start)));
         take(name(*cause), begin, cause->start, now);
         break;
       }

@@ -2,6 +2,7 @@
 
 #include "cli/hardware_notes.h"
 #include "cli/load_checked_plan.h"
+#include "cli/output_files.h"
 #include "cli/page_parts.h"
 #include "cost_model/budget_solver.h"
 #include "cost_model/estimate_op_times.h"
@@ -26,11 +27,18 @@ StepProfile predicted_profile(const Plan& plan) {
   return profile;
 }
 
+bool changes_simulation(const SimSpec& sim) {
+  return sim.jitter > 0.0 || !sim.slow_ranks.empty() || sim.network_scale != 1.0 || sim.compute_scale != 1.0 ||
+         sim.free_overlap || sim.free_communication;
+}
+
 }  // namespace
 
 ExitCode plan_command(const PlanOptions& options, const Output& output) {
   const ConfigPaths paths = find_configs();
   const Plan plan = load_checked_plan(options.plan, options.overrides, paths);
+  require_distinct({{"--html", options.html}}, options.plan);
+  if (changes_simulation(plan.sim)) output.warning("keys under sim change simulated steps only: see `reckon simulate`");
   tell_about_hardware(plan, options.plan, options.overrides, paths, output);
   StepProfile profile = predicted_profile(plan);
   if (!profile.verdict.fits) profile.verdict.nearest = nearest_fitting_change(plan);

@@ -7,6 +7,7 @@
 
 #include "cli/hardware_notes.h"
 #include "cli/load_checked_plan.h"
+#include "cli/output_files.h"
 #include "cli/page_parts.h"
 #include "cli/trace_file.h"
 #include "cost_model/estimate_op_times.h"
@@ -26,10 +27,23 @@ namespace {
 
 constexpr std::size_t kBlocksShown = 8, kRowsShown = 8;
 
-/// Other plans are judged by the limit that was asked for.
-Plan with_limit(Plan plan, const SimulationOptions& options) {
-  if (options.memory_limit) plan.memory.limit = options.memory_limit;
-  return plan;
+std::optional<Bytes> limit_of(const SimulateOptions& options) {
+  if (options.memory_limit.empty()) return std::nullopt;
+  const Bytes limit = parse_bytes(options.memory_limit);
+  if (limit.value > 0) return limit;
+  throw ConfigError(
+      fmt::format("--memory-limit {} leaves no memory; a size above 0 B is needed", options.memory_limit));
+}
+
+/// As overrides. --memory-limit simulates the plan as its device's memory resolves it; what `auto` would choose under
+/// the limit, and every other change, is had with memory.limit.
+std::string nearest_change(Plan open, const SimulateOptions& options, const SimulationOptions& how) {
+  if (!how.memory_limit) return nearest_fitting_change(open);
+  open.memory.limit = how.memory_limit;
+  const std::string limit = "memory.limit=" + options.memory_limit;
+  if (predict(resolve(open)).verdict.fits) return limit;
+  const std::string change = nearest_fitting_change(open);
+  return change.empty() ? "" : limit + " " + change;
 }
 
 std::string overflow_sentence(const RefusedAllocation& overflow, Bytes whole_limit) {
@@ -45,9 +59,13 @@ std::string overflow_sentence(const RefusedAllocation& overflow, Bytes whole_lim
   if (overflow.micro_batch) place += fmt::format(" (micro-batch {}", *overflow.micro_batch);
   if (overflow.layer) place += fmt::format("{}layer {}", place.empty() ? " (" : ", ", *overflow.layer);
   if (!place.empty()) place += ")";
-  return fmt::format("the plan does not fit: on stage {} {}{} asks for {} of {} when {} of {} are allocated",
-                     overflow.stage, *overflow.op, place, with_unit(overflow.asked), name_of(overflow.category),
-                     with_unit(overflow.allocated), limit);
+  const std::string held = overflow.reserved == overflow.allocated
+                               ? "allocated"
+                               : fmt::format("in segments, {} of it allocated, and no free part is large enough",
+                                             with_unit(overflow.allocated));
+  return fmt::format("the plan does not fit: on stage {} {}{} asks for {} of {} when {} of {} are {}", overflow.stage,
+                     *overflow.op, place, with_unit(overflow.asked), name_of(overflow.category),
+                     with_unit(overflow.reserved), limit, held);
 }
 
 const MemoryTimeline& fullest(const std::vector<MemoryTimeline>& timelines) {
@@ -114,15 +132,18 @@ std::string details(const Simulation& simulation, const TextStyle& style) {
 ExitCode simulate_command(const SimulateOptions& options, const Output& output) {
   const ConfigPaths paths = find_configs();
   const Plan open = load_checked_plan(options.plan, options.overrides, paths), plan = resolve(open);
+  require_distinct({{"--trace", options.trace}, {"--svg", options.picture}, {"--html", options.html}}, options.plan);
   tell_about_hardware(plan, options.plan, options.overrides, paths, output);
   SimulationOptions how;
-  if (!options.memory_limit.empty()) how.memory_limit = parse_bytes(options.memory_limit);
+  how.memory_limit = limit_of(options);
   how.samples = options.samples;
   how.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const StepProfile predicted = predict(plan);
   const OpTimes times = estimate_op_times(plan);
   Simulation simulation = simulate_step(predicted, times, how);
-  if (simulation.out_of_memory) simulation.profile.verdict.nearest = nearest_fitting_change(with_limit(open, how));
+  if (simulation.out_of_memory) simulation.profile.verdict.nearest = nearest_change(open, options, how);
+  if (options.samples > 1 && plan.sim.jitter == 0.0)
+    output.warning("--samples has no effect without sim.jitter: every step is the same");
   if (!options.trace.empty()) write_trace_file(simulation, options.trace);
   if (!options.picture.empty()) write_picture_file(simulation, options.picture);
   if (!options.html.empty()) {

@@ -80,6 +80,44 @@ TEST(SimulateCommand, JitterGivesADistributionThatDependsOnTheSeedOnly) {
   EXPECT_NE(first.out.find("5 steps"), std::string::npos);
 }
 
+TEST(SimulateCommand, TheNearestChangeFitsUnderTheSameLimit) {
+  const std::string command = "reckon simulate agoq-megatron-32k --memory-limit 34GiB --json";
+  const auto result = run_command(command);
+  ASSERT_EQ(result.exit_code, 4) << result.err;
+  const std::string nearest = nlohmann::json::parse(result.out).at("verdict").at("nearest");
+  const auto changed = run_command(command + " " + nearest);
+  EXPECT_EQ(changed.exit_code, 0) << nearest << ": " << changed.err;
+}
+
+TEST(SimulateCommand, WhatFitsNeedsNoMoreThanTheLimit) {
+  const auto result = run_command("reckon simulate agoq-agoq-32k --memory-limit 17139521024B --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto verdict = nlohmann::json::parse(result.out).at("verdict");
+  EXPECT_LE(verdict.at("need_bytes"), verdict.at("limit_bytes"));
+}
+
+TEST(SimulateCommand, AStepBeyondTheClockIsRefused) {
+  for (const char* slow : {"sim.compute_scale=1e-6", "sim.network_scale=1e-6", "'sim.slow_ranks={5: 1e6}'"}) {
+    const auto result = run_command(std::string("reckon simulate agoq-megatron-32k ") + slow);
+    EXPECT_EQ(result.exit_code, 3) << slow << ": " << result.out.substr(0, 400);
+    EXPECT_NE(result.err.find("106 days"), std::string::npos) << result.err;
+  }
+  EXPECT_EQ(run_command("reckon simulate agoq-megatron-32k 'sim.slow_ranks={5: 2, 5: 3}'").exit_code, 2);
+}
+
+TEST(SimulateCommand, OutputsReplaceNeitherThePlanNorEachOther) {
+  const TemporaryFolder folder;
+  const std::string copy = "cp " RECKON_SOURCE_DIR "/configs/plans/agoq-megatron-32k.yaml own.yaml && ";
+  for (const char* option : {"--trace", "--svg", "--html"}) {
+    const auto result = run_command(copy + "reckon simulate own.yaml " + option + " ./own.yaml", folder.path());
+    EXPECT_EQ(result.exit_code, 2) << option;
+    EXPECT_NE(result.err.find("is the plan file"), std::string::npos) << result.err;
+  }
+  EXPECT_EQ(run_command("reckon simulate own.yaml --trace a --svg a", folder.path()).exit_code, 2);
+  EXPECT_EQ(run_command("reckon simulate own.yaml --trace ''", folder.path()).exit_code, 2);
+  EXPECT_EQ(run_command("reckon plan own.yaml", folder.path()).exit_code, 0) << "the plan is still there";
+}
+
 TEST(SimulateCommand, AnUnwritableTraceIsAnError) {
   const auto result = run_command("reckon simulate agoq-megatron-32k --trace /nowhere/trace.json");
   EXPECT_EQ(result.exit_code, 6);

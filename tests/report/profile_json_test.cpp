@@ -181,6 +181,19 @@ TEST_F(ProfileFile, MissingFilesAndFoldersAreRefused) {
   EXPECT_THROW(read_profile(folder_, paths()), ConfigError);
 }
 
+TEST_F(ProfileFile, ALinkStaysALinkAndADeviceADevice) {
+  fs::create_symlink("named.json", folder_ / "link");
+  write_file(folder_ / "link", "text");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+  EXPECT_EQ(fs::file_size(folder_ / "named.json"), 4u);
+  fs::create_symlink("/dev/null", folder_ / "nothing");
+  write_file(folder_ / "nothing", "text");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "nothing"));
+  EXPECT_TRUE(fs::is_character_file(folder_ / "nothing"));
+  fs::create_symlink("round", folder_ / "round");
+  EXPECT_THROW(write_file(folder_ / "round", "text"), RunError);
+}
+
 TEST_F(ProfileFile, AFailedWriteLeavesNothingBehind) {
   EXPECT_THROW(write_file(folder_ / "missing" / "file.json", "text"), RunError);
   fs::create_directory(folder_ / "taken");
