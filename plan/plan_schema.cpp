@@ -20,7 +20,7 @@ std::string followed_default(const std::string& path) {
 
 std::string default_text(const PlanKey& key) {
   if (key.required) return "required";
-  if (const std::string followed = followed_default(key.path); !followed.empty()) return followed;
+  if (std::string followed = followed_default(key.path); !followed.empty()) return followed;
   std::string text = write_yaml(key.get(Plan{}));
   if (!text.empty() && text.back() == '\n') text.pop_back();
   return text == "\"\"" ? "empty" : text;
