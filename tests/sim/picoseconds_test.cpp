@@ -5,8 +5,6 @@
 #include <limits>
 #include <stdexcept>
 
-#include "plan/errors.h"
-
 namespace reckon {
 namespace {
 
